@@ -1,0 +1,1 @@
+"""Annals context: what should the model see next, in N tokens?"""

@@ -1,0 +1,1 @@
+"""Storage, through its stubs."""

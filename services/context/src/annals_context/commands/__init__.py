@@ -1,0 +1,1 @@
+"""Use cases. They see domain types and ports only."""

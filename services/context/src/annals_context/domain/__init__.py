@@ -1,0 +1,1 @@
+"""Pure domain: budget, strategies, formats."""

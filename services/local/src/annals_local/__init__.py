@@ -1,0 +1,1 @@
+"""Annals on one machine: PostgreSQL, storage and context with one command."""

@@ -1,0 +1,1 @@
+"""Annals storage: the source of truth for conversations and events."""

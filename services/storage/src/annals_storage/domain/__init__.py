@@ -1,0 +1,1 @@
+"""Pure domain: no input, no output, no clock of its own."""

@@ -1,0 +1,136 @@
+"""Events in canonical form, as the domain sees them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+from uuid import UUID
+
+
+class EventType(StrEnum):
+    """Kind of an event, as stored."""
+
+    MESSAGE = "message"
+    TOOL_CALL = "tool_call"
+    TOOL_RESULT = "tool_result"
+    SYSTEM = "system"
+    ERROR = "error"
+
+
+class Role(StrEnum):
+    """Who speaks in a message, as stored."""
+
+    USER = "user"
+    ASSISTANT = "assistant"
+    SYSTEM = "system"
+    TOOL = "tool"
+
+
+@dataclass(frozen=True, slots=True)
+class EventBody:
+    """What happened. Which members are set follows from `type`.
+
+    message: role, content, author_name · tool_call: tool_call_id, tool_name, tool_input ·
+    tool_result: tool_call_id, tool_name, tool_result, is_error · system: content ·
+    error: error_type, error_message.
+    """
+
+    type: EventType
+    role: Role | None = None
+    content: str | None = None
+    author_name: str | None = None
+    tool_call_id: str | None = None
+    tool_name: str | None = None
+    tool_input: str | None = None
+    tool_result: str | None = None
+    is_error: bool = False
+    error_type: str | None = None
+    error_message: str | None = None
+
+    def text(self) -> str:
+        """Return what is counted, embedded and searched: every word of the event."""
+        match self.type:
+            case EventType.MESSAGE if self.author_name:
+                return f"{self.author_name}: {self.content}"
+            case EventType.MESSAGE | EventType.SYSTEM:
+                return self.content or ""
+            case EventType.TOOL_CALL:
+                return f"{self.tool_name}: {self.tool_input}"
+            case EventType.TOOL_RESULT:
+                return f"{self.tool_name} -> {self.tool_result}"
+            case EventType.ERROR:
+                return f"{self.error_type}: {self.error_message}"
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens a provider reported for the call that made an event."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_input_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class NewEvent:
+    """A validated event on its way into the store."""
+
+    event_id: UUID
+    body: EventBody
+    payload_hash: bytes
+    token_count: int
+    idempotency_key: str | None = None
+    client_supplied_id: bool = False
+    model: str | None = None
+    provider_response_id: str | None = None
+    usage: Usage | None = None
+    parent_event_id: UUID | None = None
+    metadata: dict[str, Any] = field(default_factory=dict)
+    event_time: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A stored event: the latest snapshot."""
+
+    event_id: UUID
+    conversation_id: UUID
+    seq: int
+    body: EventBody
+    token_count: int
+    event_time: datetime
+    created_at: datetime
+    model: str | None = None
+    provider_response_id: str | None = None
+    usage: Usage | None = None
+    parent_event_id: UUID | None = None
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class AppendedEvent:
+    """What became of one event of an append."""
+
+    event_id: UUID
+    seq: int
+    replayed: bool
+    token_count: int
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class EventQuery:
+    """A page of a conversation. Empty tuples and None mean "any"."""
+
+    conversation_id: UUID
+    after_seq: int = 0
+    before_seq: int | None = None
+    start_time: datetime | None = None
+    end_time: datetime | None = None
+    types: tuple[EventType, ...] = ()
+    roles: tuple[Role, ...] = ()
+    tool_names: tuple[str, ...] = ()
+    descending: bool = False
+    limit: int = 100

@@ -1,0 +1,94 @@
+"""What the vector engine is asked and what it answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+
+from annals_storage.domain.events import EventType, Role
+
+DenseVector = NDArray[np.float32]
+"""Shape (dimensions,), L2-normalised."""
+
+
+class Signal(StrEnum):
+    """A way of finding chunks; the name of its vector in the engine."""
+
+    DENSE = "dense"
+    BM25 = "bm25"
+
+
+@dataclass(frozen=True, slots=True)
+class SparseVector:
+    """Term weights. `indices` are distinct; both tuples have one length."""
+
+    indices: tuple[int, ...]
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkPoint:
+    """One chunk as the engine holds it: vectors and filterable payload, no text."""
+
+    chunk_id: UUID
+    tenant_id: UUID
+    conversation_id: UUID
+    event_id: UUID
+    seq: int
+    chunk_index: int
+    event_type: EventType
+    event_time: datetime
+    dense: DenseVector
+    bm25: SparseVector
+    agent_id: UUID | None = None
+    user_id: str | None = None
+    session_id: str | None = None
+    role: Role | None = None
+    tool_name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SearchScope:
+    """Where to look. All conditions hold together; empty tuples and None mean "any".
+
+    `tenant_id` has no default: there is no search without it.
+    """
+
+    tenant_id: UUID
+    conversation_ids: tuple[UUID, ...] = ()
+    agent_ids: tuple[UUID, ...] = ()
+    user_id: str | None = None
+    session_id: str | None = None
+    types: tuple[EventType, ...] = ()
+    roles: tuple[Role, ...] = ()
+    tool_names: tuple[str, ...] = ()
+    start_time: datetime | None = None
+    end_time: datetime | None = None
+    exclude_event_ids: tuple[UUID, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class VectorQuery:
+    """The best `limit` chunks of `scope` for each given signal, each by its own score."""
+
+    scope: SearchScope
+    limit: int
+    dense: DenseVector | None = None
+    bm25: SparseVector | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredChunk:
+    """A chunk the engine found. `score` is raw: cosine for dense, BM25 sum for bm25."""
+
+    chunk_id: UUID
+    event_id: UUID
+    conversation_id: UUID
+    seq: int
+    chunk_index: int
+    score: float

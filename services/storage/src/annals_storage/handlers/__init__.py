@@ -1,0 +1,1 @@
+"""gRPC handlers: proto to domain and back, nothing else."""

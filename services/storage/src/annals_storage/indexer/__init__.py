@@ -1,0 +1,1 @@
+"""Mirrors events into the vector engine."""

@@ -1,0 +1,1 @@
+"""PostgreSQL: the only place that speaks SQL."""
