@@ -1,0 +1,1 @@
+"""What surrounds every call: request ids, logs, metrics, errors, credentials, limits."""
