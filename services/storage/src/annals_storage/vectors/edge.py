@@ -1,0 +1,246 @@
+"""The vector engine inside this process: one shard of Qdrant Edge."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TypeVar
+from uuid import UUID
+
+from qdrant_edge import (
+    CountRequest,
+    EdgeShard,
+    FieldCondition,
+    Filter,
+    HasIdCondition,
+    IdfParams,
+    MatchAny,
+    MatchValue,
+    Point,
+    Query,
+    QueryBatchRequest,
+    QueryRequest,
+    RangeFloat,
+    ScoredPoint,
+    ScrollRequest,
+    SearchParams,
+    UpdateOperation,
+)
+from qdrant_edge import SparseVector as EdgeSparseVector
+
+from annals_storage.domain.search import (
+    ChunkPoint,
+    DenseVector,
+    ScoredChunk,
+    SearchScope,
+    Signal,
+    SparseVector,
+    VectorQuery,
+)
+from annals_storage.vectors import payload
+from annals_storage.vectors.edge_shard import open_shard
+
+FLUSH_EVERY_POINTS = 10_000
+"""Bounds the write-ahead log: a flush lets the engine drop what the segments hold."""
+
+T = TypeVar("T")
+
+
+class EdgeVectorIndex:
+    """`VectorIndex` over a shard at `path`, which only this process may open.
+
+    Every call runs on a thread: the engine releases the interpreter while it works. Writes
+    have one thread to themselves, so that a burst of indexing leaves the `threads` of the
+    queries alone. Once closed, an instance stays closed.
+    """
+
+    def __init__(self, path: Path, *, dimensions: int, threads: int = 2) -> None:
+        self._path = path
+        self._dimensions = dimensions
+        self._shard: EdgeShard | None = None
+        self._unflushed_points = 0
+        self._readers = ThreadPoolExecutor(threads, thread_name_prefix="edge-read")
+        self._writer = ThreadPoolExecutor(1, thread_name_prefix="edge-write")
+
+    async def open(self) -> None:
+        """Create or open the shard; safe to repeat.
+
+        Raises ShardLockedError or ShardUnusableError.
+        """
+        await asyncio.get_running_loop().run_in_executor(self._writer, self._open)
+
+    async def close(self) -> None:
+        """Flush and let go of the shard; safe to repeat."""
+        if self._shard is not None:
+            await self._write(self._close)
+        self._readers.shutdown(wait=False)
+        self._writer.shutdown(wait=False)
+
+    async def ping(self) -> None:
+        """Answer, or raise."""
+        await self._read(EdgeShard.info)
+
+    async def upsert(self, points: Sequence[ChunkPoint]) -> None:
+        """Insert or replace points. The write-ahead log holds them on return."""
+        for point in points:
+            payload.check_dimensions(point.dense, self._dimensions)
+        if points:
+            await self._write(lambda shard: self._upsert(shard, points))
+
+    async def delete_events(self, tenant_id: UUID, event_ids: Sequence[UUID]) -> None:
+        """Remove every chunk of these events."""
+        if event_ids:
+            await self._delete(tenant_id, _any_of(payload.EVENT_ID, payload.texts(event_ids)))
+
+    async def delete_chunks(self, tenant_id: UUID, chunk_ids: Sequence[UUID]) -> None:
+        """Remove these chunks."""
+        if chunk_ids:
+            await self._delete(tenant_id, HasIdCondition({*chunk_ids}))
+
+    async def delete_conversation(self, tenant_id: UUID, conversation_id: UUID) -> None:
+        """Remove every chunk of this conversation."""
+        only_it = _any_of(payload.CONVERSATION_ID, [str(conversation_id)])
+        await self._delete(tenant_id, only_it)
+
+    async def query(self, query: VectorQuery) -> Mapping[Signal, list[ScoredChunk]]:
+        """Return the best chunks per signal, compared with every chunk of the scope."""
+        if query.dense is not None:
+            payload.check_dimensions(query.dense, self._dimensions)
+        signals = payload.asked(query)
+        found = await self._read(lambda shard: _search(shard, query))
+        return {signal: found.get(signal, []) for signal in signals}
+
+    async def count(self, scope: SearchScope) -> int:
+        """Return the exact number of points in the scope."""
+        request = CountRequest(exact=True, filter=_filter(scope))
+        return await self._read(lambda shard: shard.count(request))
+
+    async def list_chunks(
+        self, tenant_id: UUID, *, after: UUID | None, limit: int
+    ) -> list[tuple[UUID, UUID]]:
+        """Page through (chunk_id, event_id) of a tenant, ordered by chunk_id."""
+        request = ScrollRequest(
+            offset=after,
+            limit=limit + 1,
+            filter=_filter(SearchScope(tenant_id)),
+            with_payload=[payload.EVENT_ID],
+        )
+        pairs = await self._read(lambda shard: _pairs(shard, request))
+        return payload.page_after(pairs, after=after, limit=limit)
+
+    def _open(self) -> None:
+        if self._shard is None:
+            self._shard = open_shard(self._path, dimensions=self._dimensions)
+
+    def _close(self, shard: EdgeShard) -> None:
+        self._shard = None
+        shard.flush()
+        shard.close()
+
+    def _upsert(self, shard: EdgeShard, points: Sequence[ChunkPoint]) -> None:
+        shard.update(UpdateOperation.upsert_points([_point(point) for point in points]))
+        self._unflushed_points += len(points)
+        if self._unflushed_points >= FLUSH_EVERY_POINTS:
+            shard.flush()
+            self._unflushed_points = 0
+
+    async def _delete(self, tenant_id: UUID, condition: FieldCondition | HasIdCondition) -> None:
+        of_tenant = _filter(SearchScope(tenant_id))
+        operation = UpdateOperation.delete_points_by_filter(Filter(must=[of_tenant, condition]))
+        await self._write(lambda shard: shard.update(operation))
+
+    async def _read(self, work: Callable[[EdgeShard], T]) -> T:
+        return await self._run(self._readers, work)
+
+    async def _write(self, work: Callable[[EdgeShard], T]) -> T:
+        return await self._run(self._writer, work)
+
+    async def _run(self, threads: ThreadPoolExecutor, work: Callable[[EdgeShard], T]) -> T:
+        if self._shard is None:
+            raise payload.unavailable()
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(threads, _attempt, work, self._shard)
+
+
+def _attempt(work: Callable[[EdgeShard], T], shard: EdgeShard) -> T:
+    """Run `work`. The engine raises plain Exception; mistakes of ours pass as they are."""
+    try:
+        return work(shard)
+    except (TypeError, ValueError):
+        raise
+    except Exception as error:
+        raise payload.unavailable() from error
+
+
+def _filter(scope: SearchScope) -> Filter:
+    must: list[FieldCondition] = [_any_of(name, values) for name, values in payload.matches(scope)]
+    if bounds := payload.time_bounds_us(scope):
+        must.append(FieldCondition(payload.EVENT_TIME_US, range=RangeFloat(**bounds)))
+    excluded = payload.texts(scope.exclude_event_ids)
+    return Filter(
+        must=[*must],
+        must_not=[_any_of(payload.EVENT_ID, excluded)] if excluded else None,
+    )
+
+
+def _any_of(name: str, values: list[str]) -> FieldCondition:
+    # One value is matched a third faster than a list of one, measured over 100,000 points.
+    match = MatchValue(values[0]) if len(values) == 1 else MatchAny(values)
+    return FieldCondition(name, match=match)
+
+
+def _point(point: ChunkPoint) -> Point:
+    vectors: dict[str, list[float] | EdgeSparseVector | list[list[float]]] = {
+        Signal.DENSE: point.dense.tolist(),
+        Signal.BM25: _sparse(point.bm25),
+    }
+    return Point(point.chunk_id, vectors, payload.encode(point))
+
+
+def _sparse(vector: SparseVector) -> EdgeSparseVector:
+    return EdgeSparseVector(list(vector.indices), list(vector.values))
+
+
+def _search(shard: EdgeShard, query: VectorQuery) -> dict[Signal, list[ScoredChunk]]:
+    requests = _requests(query)
+    answers = shard.query_batch(QueryBatchRequest([*requests.values()]))
+    return {signal: _hits(points) for signal, points in zip(requests, answers, strict=True)}
+
+
+def _requests(query: VectorQuery) -> dict[Signal, QueryRequest]:
+    scope = _filter(query.scope)
+    return {
+        signal: QueryRequest(
+            limit=query.limit,
+            query=_nearest(signal, vector),
+            filter=scope,
+            params=_params(signal, query.scope),
+            with_payload=[*payload.HIT_FIELDS],
+        )
+        for signal, vector in payload.asked(query).items()
+        if vector is not None
+    }
+
+
+def _nearest(signal: Signal, vector: DenseVector | SparseVector) -> Query:
+    if isinstance(vector, SparseVector):
+        return Query.Nearest(_sparse(vector), using=signal)
+    return Query.Nearest(vector.tolist(), using=signal)
+
+
+def _params(signal: Signal, scope: SearchScope) -> SearchParams:
+    if signal is Signal.DENSE:
+        return SearchParams(exact=True)
+    # Rarity of a term is counted within the tenant: what others store must not show in scores.
+    return SearchParams(idf=IdfParams(_filter(SearchScope(scope.tenant_id))))
+
+
+def _hits(points: list[ScoredPoint]) -> list[ScoredChunk]:
+    return [payload.decode(point.id, point.payload or {}, point.score) for point in points]
+
+
+def _pairs(shard: EdgeShard, request: ScrollRequest) -> list[tuple[UUID, UUID]]:
+    records, _ = shard.scroll(request)
+    return [payload.chunk_and_event(row.id, row.payload) for row in records]

@@ -1,0 +1,117 @@
+"""The shard on disk: its layout, opening it, and optimising it offline."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from qdrant_edge import (
+    Distance,
+    EdgeConfig,
+    EdgeShard,
+    EdgeSparseVectorParams,
+    EdgeVectorParams,
+    HnswIndexConfig,
+    KeywordIndexParams,
+    Modifier,
+    PayloadSchemaType,
+    UpdateOperation,
+    VectorStorageDatatype,
+)
+
+from annals_storage.domain.search import Signal
+from annals_storage.vectors import payload
+
+LOCK_HELD = "WouldBlock"
+"""How the engine's message names a write-ahead log that another process has locked."""
+
+
+class ShardError(RuntimeError):
+    """A shard that cannot be opened. The message says what to do."""
+
+
+class ShardLockedError(ShardError):
+    """Another process has the shard open."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(
+            f"the vector shard {path} is open in another process; stop that process first, "
+            "or give this one its own data directory"
+        )
+
+
+class ShardUnusableError(ShardError):
+    """The shard is damaged, or was made for other vectors."""
+
+    def __init__(self, path: Path, cause: str) -> None:
+        super().__init__(
+            f"the vector shard {path} cannot be used ({cause}); it is a mirror of PostgreSQL: "
+            "remove this directory and rebuild the index"
+        )
+
+
+def open_shard(path: Path, *, dimensions: int) -> EdgeShard:
+    """Create or load the shard and make sure its payload indexes exist.
+
+    Raises ShardLockedError or ShardUnusableError.
+    """
+    try:
+        shard = _create_or_load(path, shard_config(dimensions))
+        _index_payload(shard)
+    except Exception as error:
+        raise _opening_error(path, error) from error
+    return shard
+
+
+def shard_config(dimensions: int, *, hnsw: HnswIndexConfig | None = None) -> EdgeConfig:
+    """Return the configuration of a shard; without `hnsw` that on disk is kept."""
+    dense = EdgeVectorParams(
+        size=dimensions, distance=Distance.Cosine, datatype=VectorStorageDatatype.Float16
+    )
+    return EdgeConfig(
+        vectors={Signal.DENSE: dense},
+        sparse_vectors={Signal.BM25: EdgeSparseVectorParams(modifier=Modifier.Idf)},
+        hnsw_config=hnsw,
+    )
+
+
+def optimize_offline(path: Path, dimensions: int) -> bool:
+    """Compact the shard: merge segments and drop deleted points. True if anything changed.
+
+    The engine holds the interpreter for the whole run (minutes at 100,000 points), and the
+    shard must be closed everywhere else: give it a process of its own.
+    """
+    shard = EdgeShard.load(str(path), shard_config(dimensions))
+    try:
+        changed = shard.optimize()
+        shard.flush()
+    finally:
+        shard.close()
+    return changed
+
+
+def _create_or_load(path: Path, config: EdgeConfig) -> EdgeShard:
+    path.mkdir(parents=True, exist_ok=True)
+    if any(path.iterdir()):
+        return EdgeShard.load(str(path), config)
+    return EdgeShard.create(str(path), config)
+
+
+def _index_payload(shard: EdgeShard) -> None:
+    present = shard.info().payload_schema
+    for name, schema in _payload_schema().items():
+        if name not in present:
+            shard.update(UpdateOperation.create_field_index(name, schema))
+
+
+def _payload_schema() -> dict[str, KeywordIndexParams | PayloadSchemaType]:
+    return {
+        payload.TENANT_ID: KeywordIndexParams(is_tenant=True),
+        **dict.fromkeys(payload.KEYWORD_FIELDS, PayloadSchemaType.Keyword),
+        **dict.fromkeys(payload.INTEGER_FIELDS, PayloadSchemaType.Integer),
+    }
+
+
+def _opening_error(path: Path, error: Exception) -> ShardError:
+    if LOCK_HELD in str(error):
+        return ShardLockedError(path)
+    return ShardUnusableError(path, str(error))

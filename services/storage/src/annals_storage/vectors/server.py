@@ -1,0 +1,299 @@
+"""The vector engine as a server: Qdrant over gRPC."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from uuid import UUID
+
+import grpc
+from qdrant_client import AsyncQdrantClient, models
+from qdrant_client.common.client_exceptions import QdrantException
+from qdrant_client.http.exceptions import ApiException
+
+from annals_storage.domain.search import (
+    ChunkPoint,
+    DenseVector,
+    ScoredChunk,
+    SearchScope,
+    Signal,
+    SparseVector,
+    VectorQuery,
+)
+from annals_storage.vectors import payload
+
+UPSERT_BATCH_POINTS = 512
+"""Keeps a request near 1 MiB at 384 dimensions; the server takes at most 32 MiB."""
+
+ENGINE_ERRORS = (
+    grpc.RpcError,
+    ApiException,
+    QdrantException,
+    OSError,
+    RuntimeError,  # a client that was closed
+)
+
+
+class CollectionMismatchError(RuntimeError):
+    """The collection was made for other vectors. The message says what to do."""
+
+    def __init__(self, collection: str, *, expected: int, actual: int) -> None:
+        super().__init__(
+            f"the collection {collection} holds vectors of {actual} dimensions, the embedding "
+            f"model makes {expected}; configure another collection name and rebuild the index"
+        )
+
+
+def connect(
+    url: str, *, api_key: str | None = None, timeout_s: int = 5, grpc_port: int = 6334
+) -> AsyncQdrantClient:
+    """Return a client of the server at `url`. Nothing is sent before the first call."""
+    return AsyncQdrantClient(
+        url=url,
+        api_key=api_key,
+        timeout=timeout_s,
+        grpc_port=grpc_port,
+        prefer_grpc=True,
+        check_compatibility=False,  # it would block on the REST port, which need not be open
+    )
+
+
+class ServerVectorIndex:
+    """`VectorIndex` over a collection behind the alias `collection`.
+
+    The alias points at `<collection>_v1`; a later model gets a collection of its own and the
+    alias moves. `client` belongs to the index, which closes it.
+    """
+
+    def __init__(
+        self,
+        client: AsyncQdrantClient,
+        *,
+        collection: str,
+        dimensions: int,
+        shard_number: int | None = None,
+        replication_factor: int | None = None,
+    ) -> None:
+        self._client = client
+        self._alias = collection
+        self._dimensions = dimensions
+        self._shard_number = shard_number
+        self._replication_factor = replication_factor
+
+    async def open(self) -> None:
+        """Create the collection behind its alias, or check it. Safe to repeat.
+
+        Raises CollectionMismatchError.
+        """
+        with _translated():
+            if not await self._alias_exists():
+                await self._create()
+            actual = await self._actual_dimensions()
+        if actual != self._dimensions:
+            raise CollectionMismatchError(self._alias, expected=self._dimensions, actual=actual)
+
+    async def close(self) -> None:
+        """Close the client; safe to repeat."""
+        await self._client.close()
+
+    async def ping(self) -> None:
+        """Answer, or raise."""
+        with _translated():
+            await self._client.get_collection(self._alias)
+
+    async def upsert(self, points: Sequence[ChunkPoint]) -> None:
+        """Insert or replace points; the server has them in its write-ahead log on return."""
+        for point in points:
+            payload.check_dimensions(point.dense, self._dimensions)
+        structs = [_point(point) for point in points]
+        with _translated():
+            for start in range(0, len(structs), UPSERT_BATCH_POINTS):
+                batch = structs[start : start + UPSERT_BATCH_POINTS]
+                await self._client.upsert(self._alias, batch, wait=True)
+
+    async def delete_events(self, tenant_id: UUID, event_ids: Sequence[UUID]) -> None:
+        """Remove every chunk of these events."""
+        if event_ids:
+            await self._delete(tenant_id, _any_of(payload.EVENT_ID, payload.texts(event_ids)))
+
+    async def delete_chunks(self, tenant_id: UUID, chunk_ids: Sequence[UUID]) -> None:
+        """Remove these chunks."""
+        if chunk_ids:
+            only_these = models.HasIdCondition(has_id=[*payload.texts(chunk_ids)])
+            await self._delete(tenant_id, only_these)
+
+    async def delete_conversation(self, tenant_id: UUID, conversation_id: UUID) -> None:
+        """Remove every chunk of this conversation."""
+        only_it = _any_of(payload.CONVERSATION_ID, [str(conversation_id)])
+        await self._delete(tenant_id, only_it)
+
+    async def query(self, query: VectorQuery) -> Mapping[Signal, list[ScoredChunk]]:
+        """Return the best chunks per signal; all signals travel in one request."""
+        if query.dense is not None:
+            payload.check_dimensions(query.dense, self._dimensions)
+        found: dict[Signal, list[ScoredChunk]] = {signal: [] for signal in payload.asked(query)}
+        requests = _requests(query)
+        if not requests:
+            return found
+        with _translated():
+            answers = await self._client.query_batch_points(self._alias, [*requests.values()])
+        hits = {
+            signal: _hits(answer.points) for signal, answer in zip(requests, answers, strict=True)
+        }
+        return found | hits
+
+    async def count(self, scope: SearchScope) -> int:
+        """Return the exact number of points in the scope."""
+        with _translated():
+            result = await self._client.count(self._alias, count_filter=_filter(scope), exact=True)
+        return result.count
+
+    async def list_chunks(
+        self, tenant_id: UUID, *, after: UUID | None, limit: int
+    ) -> list[tuple[UUID, UUID]]:
+        """Page through (chunk_id, event_id) of a tenant, ordered by chunk_id."""
+        with _translated():
+            records, _ = await self._client.scroll(
+                self._alias,
+                scroll_filter=_filter(SearchScope(tenant_id)),
+                limit=limit + 1,
+                offset=None if after is None else str(after),
+                with_payload=[payload.EVENT_ID],
+            )
+        pairs = [payload.chunk_and_event(row.id, row.payload) for row in records]
+        return payload.page_after(pairs, after=after, limit=limit)
+
+    @property
+    def _collection(self) -> str:
+        return f"{self._alias}_v1"
+
+    async def _alias_exists(self) -> bool:
+        answer = await self._client.get_aliases()
+        return any(entry.alias_name == self._alias for entry in answer.aliases)
+
+    async def _create(self) -> None:
+        await self._create_collection()
+        for name, schema in _payload_schema().items():
+            await self._client.create_payload_index(self._collection, name, schema, wait=True)
+        # The alias comes last: who finds it finds a finished collection.
+        points_at = models.CreateAlias(collection_name=self._collection, alias_name=self._alias)
+        await self._client.update_collection_aliases(
+            [models.CreateAliasOperation(create_alias=points_at)]
+        )
+
+    async def _create_collection(self) -> None:
+        try:
+            await self._client.create_collection(
+                self._collection,
+                vectors_config={Signal.DENSE: _dense_params(self._dimensions)},
+                sparse_vectors_config={
+                    Signal.BM25: models.SparseVectorParams(modifier=models.Modifier.IDF)
+                },
+                # One graph per tenant and none across them.
+                hnsw_config=models.HnswConfigDiff(m=0, payload_m=16),
+                shard_number=self._shard_number,
+                replication_factor=self._replication_factor,
+            )
+        except (*ENGINE_ERRORS, ValueError):
+            # Another instance that starts now, or one that died half way, may have made it.
+            if not await self._client.collection_exists(self._collection):
+                raise
+
+    async def _actual_dimensions(self) -> int:
+        info = await self._client.get_collection(self._alias)
+        vectors = info.config.params.vectors
+        return vectors[Signal.DENSE].size if isinstance(vectors, dict) else 0
+
+    async def _delete(self, tenant_id: UUID, condition: models.Condition) -> None:
+        of_tenant = _filter(SearchScope(tenant_id))
+        selector = models.FilterSelector(filter=models.Filter(must=[of_tenant, condition]))
+        with _translated():
+            await self._client.delete(self._alias, selector, wait=True)
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    try:
+        yield
+    except ENGINE_ERRORS as error:
+        raise payload.unavailable() from error
+
+
+def _dense_params(dimensions: int) -> models.VectorParams:
+    return models.VectorParams(
+        size=dimensions, distance=models.Distance.COSINE, datatype=models.Datatype.FLOAT16
+    )
+
+
+def _payload_schema() -> dict[str, models.KeywordIndexParams | models.PayloadSchemaType]:
+    tenant = models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD, is_tenant=True)
+    return {
+        payload.TENANT_ID: tenant,
+        **dict.fromkeys(payload.KEYWORD_FIELDS, models.PayloadSchemaType.KEYWORD),
+        **dict.fromkeys(payload.INTEGER_FIELDS, models.PayloadSchemaType.INTEGER),
+    }
+
+
+def _filter(scope: SearchScope) -> models.Filter:
+    must: list[models.Condition] = [
+        _any_of(name, values) for name, values in payload.matches(scope)
+    ]
+    if bounds := payload.time_bounds_us(scope):
+        within = models.Range(gte=bounds.get("gte"), lt=bounds.get("lt"))
+        must.append(models.FieldCondition(key=payload.EVENT_TIME_US, range=within))
+    excluded = payload.texts(scope.exclude_event_ids)
+    return models.Filter(
+        must=must,
+        must_not=[_any_of(payload.EVENT_ID, excluded)] if excluded else None,
+    )
+
+
+def _any_of(name: str, values: list[str]) -> models.FieldCondition:
+    return models.FieldCondition(key=name, match=models.MatchAny(any=values))
+
+
+def _point(point: ChunkPoint) -> models.PointStruct:
+    return models.PointStruct(
+        id=str(point.chunk_id),
+        vector={Signal.DENSE: point.dense.tolist(), Signal.BM25: _sparse(point.bm25)},
+        payload=payload.encode(point),
+    )
+
+
+def _sparse(vector: SparseVector) -> models.SparseVector:
+    return models.SparseVector(indices=[*vector.indices], values=[*vector.values])
+
+
+def _requests(query: VectorQuery) -> dict[Signal, models.QueryRequest]:
+    scope = _filter(query.scope)
+    return {
+        signal: models.QueryRequest(
+            query=_nearest(vector),
+            using=signal,
+            filter=scope,
+            params=_params(signal, query.scope),
+            limit=query.limit,
+            with_payload=[*payload.HIT_FIELDS],
+        )
+        for signal, vector in payload.asked(query).items()
+        if vector is not None
+    }
+
+
+def _nearest(vector: DenseVector | SparseVector) -> list[float] | models.SparseVector:
+    if isinstance(vector, SparseVector):
+        return _sparse(vector)
+    floats: list[float] = vector.tolist()
+    return floats
+
+
+def _params(signal: Signal, scope: SearchScope) -> models.SearchParams | None:
+    if signal is Signal.DENSE:
+        return None
+    # Rarity of a term is counted within the tenant: what others store must not show in scores.
+    corpus = _filter(SearchScope(scope.tenant_id))
+    return models.SearchParams(idf=models.IdfCorpusParams(corpus=corpus))
+
+
+def _hits(points: Sequence[models.ScoredPoint]) -> list[ScoredChunk]:
+    return [payload.decode(point.id, point.payload or {}, point.score) for point in points]
