@@ -1,0 +1,76 @@
+"""Binds request builders to a transport, keeping their signatures and docstrings."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import AsyncIterator, Coroutine, Callable, Iterator
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from annals_client.aio_transport import AsyncTransport
+from annals_client.calls import Call, Pages
+from annals_client.transport import Transport
+
+T = TypeVar("T")
+P = ParamSpec("P")
+
+
+class Noun:
+    """Methods about one kind of thing, made over a transport for threads."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def _unary(self, call: Call[T]) -> T:
+        return self._transport.unary(call)
+
+    def _pages(self, pages: Pages[T]) -> Iterator[T]:
+        return self._transport.pages(pages)
+
+
+class AsyncNoun:
+    """Methods about one kind of thing, made over a transport for asyncio."""
+
+    def __init__(self, transport: AsyncTransport) -> None:
+        self._transport = transport
+
+    def _unary(self, call: Call[T]) -> Coroutine[Any, Any, T]:
+        return self._transport.unary(call)
+
+    def _pages(self, pages: Pages[T]) -> AsyncIterator[T]:
+        return self._transport.pages(pages)
+
+
+def unary(build: Callable[P, Call[T]]) -> Callable[Concatenate[Noun, P], T]:
+    """Make a method of a `Noun` that makes the built call."""
+    return _bound("_unary", build)
+
+
+def listing(build: Callable[P, Pages[T]]) -> Callable[Concatenate[Noun, P], Iterator[T]]:
+    """Make a method of a `Noun` that iterates over the built pages."""
+    return _bound("_pages", build)
+
+
+def async_unary(
+    build: Callable[P, Call[T]],
+) -> Callable[Concatenate[AsyncNoun, P], Coroutine[Any, Any, T]]:
+    """Make a method of an `AsyncNoun` that makes the built call."""
+    return _bound("_unary", build)
+
+
+def async_listing(
+    build: Callable[P, Pages[T]],
+) -> Callable[Concatenate[AsyncNoun, P], AsyncIterator[T]]:
+    """Make a method of an `AsyncNoun` that iterates over the built pages."""
+    return _bound("_pages", build)
+
+
+def _bound(runner: str, build: Callable[..., Any]) -> Callable[..., Any]:
+    def run(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return getattr(self, runner)(build(*args, **kwargs))
+
+    run.__name__, run.__doc__ = build.__name__, build.__doc__
+    signature = inspect.signature(build)
+    receiver = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
+    parameters = [receiver, *signature.parameters.values()]
+    run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    return run

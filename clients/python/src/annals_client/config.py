@@ -1,0 +1,129 @@
+"""Where the services are and which keys to send."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import grpc
+
+from annals_client.errors import AnnalsClientError
+
+DEFAULT_TIMEOUT_S = 10.0
+ENDPOINTS_PATH = Path("build/local/endpoints.json")
+
+
+class ConfigurationError(AnnalsClientError):
+    """An address is missing, or a file of addresses is unreadable."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Secret:
+    """A key that never shows in `repr`, logs or errors."""
+
+    value: str
+
+    def __repr__(self) -> str:
+        return "Secret(set)" if self.value else "Secret(empty)"
+
+
+@dataclass(frozen=True, slots=True)
+class Tls:
+    """PEM files. Without `ca_path`: gRPC's own roots. Certificate and key: mTLS."""
+
+    ca_path: Path | None = None
+    certificate_path: Path | None = None
+    key_path: Path | None = None
+
+    def credentials(self) -> grpc.ChannelCredentials:
+        """Read the files. Raises OSError when one is unreadable."""
+        return grpc.ssl_channel_credentials(
+            _read(self.ca_path), _read(self.key_path), _read(self.certificate_path)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoints:
+    """Addresses (`host:port` or a gRPC target) and keys. Either key may be empty."""
+
+    storage: str = ""
+    context: str = ""
+    api_key: Secret = Secret("")
+    admin_key: Secret = Secret("")
+    tls: Tls | None = None
+
+    def over(self, base: Endpoints) -> Endpoints:
+        """What is set here, else what is set in `base`."""
+        return Endpoints(
+            storage=self.storage or base.storage,
+            context=self.context or base.context,
+            api_key=self.api_key if self.api_key.value else base.api_key,
+            admin_key=self.admin_key if self.admin_key.value else base.admin_key,
+            tls=self.tls or base.tls,
+        )
+
+
+def from_environment(
+    environ: Mapping[str, str] = os.environ, *, directory: Path | None = None
+) -> Endpoints:
+    """Read `ANNALS_*`; what they leave open comes from the nearest endpoints file.
+
+    The file is the one named by `ANNALS_ENDPOINTS`, else `build/local/endpoints.json` in
+    `directory` (default: the working directory) or the nearest directory above it.
+    """
+    given = _from_variables(environ)
+    path = environ.get("ANNALS_ENDPOINTS")
+    found = Path(path) if path else _nearest(directory or Path.cwd())
+    return given.over(read_endpoints(found)) if found else given
+
+
+def read_endpoints(path: Path) -> Endpoints:
+    """Read a file that the embedded default wrote. Raises ConfigurationError."""
+    fields = _fields(path)
+    return Endpoints(
+        storage=str(fields.get("storage", "")),
+        context=str(fields.get("context", "")),
+        api_key=Secret(str(fields.get("api_key", ""))),
+        admin_key=Secret(str(fields.get("admin_key", ""))),
+    )
+
+
+def _fields(path: Path) -> dict[str, Any]:
+    try:
+        fields = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigurationError(f"{path}: {error.strerror}; is it the right file?") from None
+    except ValueError:
+        raise ConfigurationError(f"{path}: is not JSON; start the services again") from None
+    if not isinstance(fields, dict):
+        raise ConfigurationError(f"{path}: is not a JSON object; start the services again")
+    return fields
+
+
+def _from_variables(environ: Mapping[str, str]) -> Endpoints:
+    return Endpoints(
+        storage=environ.get("ANNALS_STORAGE_ADDRESS", ""),
+        context=environ.get("ANNALS_CONTEXT_ADDRESS", ""),
+        api_key=Secret(environ.get("ANNALS_API_KEY", "")),
+        admin_key=Secret(environ.get("ANNALS_ADMIN_KEY", "")),
+        tls=_tls(environ),
+    )
+
+
+def _tls(environ: Mapping[str, str]) -> Tls | None:
+    names = ("ANNALS_TLS_CA", "ANNALS_TLS_CERT", "ANNALS_TLS_KEY")
+    paths = [Path(environ[name]) if environ.get(name) else None for name in names]
+    return Tls(*paths) if any(paths) else None
+
+
+def _nearest(directory: Path) -> Path | None:
+    candidates = (parent / ENDPOINTS_PATH for parent in (directory, *directory.parents))
+    return next((path for path in candidates if path.is_file()), None)
+
+
+def _read(path: Path | None) -> bytes | None:
+    return path.read_bytes() if path else None

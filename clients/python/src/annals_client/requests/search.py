@@ -1,0 +1,62 @@
+"""Search over the caller's tenant."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from annals.storage.v1 import resources_pb2 as res
+from annals.storage.v1 import search_service_pb2 as pb
+from annals_client.calls import Call, safe_call
+from annals_client.values import enum_number, enum_numbers, timestamp
+
+
+def events(
+    query: str,
+    *,
+    conversation_ids: Sequence[str] = (),
+    agent_ids: Sequence[str] = (),
+    user_id: str = "",
+    session_id: str = "",
+    types: Sequence[int | str] = (),
+    roles: Sequence[int | str] = (),
+    tool_names: Sequence[str] = (),
+    start_time: datetime | None = None,
+    end_time: datetime | None = None,
+    exclude_event_ids: Sequence[str] = (),
+    mode: int | str = "hybrid",
+    limit: int = 0,
+    min_score: float = 0.0,
+    freshness: int | str = "eventual",
+    explain: bool = False,
+    ids_only: bool = False,
+    timeout: float | None = None,
+) -> Call[pb.SearchEventsResponse]:
+    """Find events by meaning and by words. All conditions must hold.
+
+    `mode`: hybrid, dense or lexical. `freshness`: eventual or read-your-writes, which needs
+    `conversation_ids`.
+    """
+    where = pb.SearchFilter(
+        conversation_ids=conversation_ids,
+        agent_ids=agent_ids,
+        user_id=user_id,
+        session_id=session_id,
+        types=enum_numbers(res.EventType, "EVENT_TYPE_", types),
+        roles=enum_numbers(res.Role, "ROLE_", roles),
+        tool_names=tool_names,
+        start_time=timestamp(start_time),
+        end_time=timestamp(end_time),
+        exclude_event_ids=exclude_event_ids,
+    )
+    request = pb.SearchEventsRequest(
+        query=query,
+        filter=where,
+        mode=enum_number(pb.SearchMode, "SEARCH_MODE_", mode),
+        limit=limit,
+        min_score=min_score,
+        freshness=enum_number(pb.SearchFreshness, "SEARCH_FRESHNESS_", freshness),
+        explain=explain,
+        ids_only=ids_only,
+    )
+    return safe_call(lambda stubs: stubs.search.SearchEvents, request, timeout)

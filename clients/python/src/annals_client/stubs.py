@@ -1,0 +1,34 @@
+"""The generated stubs of both services, together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import grpc
+import grpc.aio
+from grpc_health.v1.health_pb2_grpc import HealthStub
+
+from annals.context.v1.context_service_pb2_grpc import ContextServiceStub
+from annals.context.v1.format_service_pb2_grpc import FormatServiceStub
+from annals.storage.v1.conversation_service_pb2_grpc import ConversationServiceStub
+from annals.storage.v1.event_service_pb2_grpc import EventServiceStub
+from annals.storage.v1.index_service_pb2_grpc import IndexServiceStub
+from annals.storage.v1.search_service_pb2_grpc import SearchServiceStub
+from annals.storage.v1.tenant_service_pb2_grpc import TenantServiceStub
+
+AnyChannel = grpc.Channel | grpc.aio.Channel
+
+
+class Stubs:
+    """Stubs over a pair of channels. Over aio channels their methods return awaitables."""
+
+    def __init__(self, storage: AnyChannel, context: AnyChannel) -> None:
+        self.tenants = TenantServiceStub(storage)
+        self.conversations = ConversationServiceStub(storage)
+        self.events = EventServiceStub(storage)
+        self.search = SearchServiceStub(storage)
+        self.index = IndexServiceStub(storage)
+        self.context = ContextServiceStub(context)
+        self.formats = FormatServiceStub(context)
+        self.storage_health: Any = HealthStub(storage)
+        self.context_health: Any = HealthStub(context)
