@@ -46,7 +46,7 @@ class RunningServer:
     ) -> None:
         self.port = port
         self._server, self._spec, self._drain_seconds = server, spec, drain_seconds
-        self._health = health.aio.HealthServicer()
+        self._health = health.aio.HealthServicer()  # type: ignore[attr-defined]
         self._serving: bool | None = None
         self._watch: asyncio.Task[None] | None = None
 

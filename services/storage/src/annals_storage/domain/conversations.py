@@ -1,0 +1,84 @@
+"""Conversations, as the domain sees them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+from uuid import UUID
+
+
+class ConversationStatus(StrEnum):
+    """Where a conversation stands, as stored."""
+
+    ACTIVE = "active"
+    COMPLETED = "completed"
+    ARCHIVED = "archived"
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """A stored conversation."""
+
+    conversation_id: UUID
+    status: ConversationStatus
+    last_seq: int
+    event_count: int
+    message_count: int
+    token_count: int
+    version: int
+    created_at: datetime
+    updated_at: datetime
+    active_at: datetime
+    agent_id: UUID | None = None
+    user_id: str | None = None
+    session_id: str | None = None
+    title: str = ""
+    client_context: dict[str, Any] = field(default_factory=dict)
+    metadata: dict[str, Any] = field(default_factory=dict)
+    end_summary: str = ""
+    last_event_at: datetime | None = None
+    ended_at: datetime | None = None
+    deleted_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NewConversation:
+    """A validated conversation on its way into the store."""
+
+    conversation_id: UUID
+    creation_hash: bytes
+    agent_id: UUID | None = None
+    user_id: str | None = None
+    session_id: str | None = None
+    title: str = ""
+    client_context: dict[str, Any] = field(default_factory=dict)
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationQuery:
+    """A page of conversations, last active first. None and empty tuples mean "any".
+
+    `cursor` is (active_at, conversation_id) of the last row of the previous page.
+    """
+
+    agent_id: UUID | None = None
+    user_id: str | None = None
+    session_id: str | None = None
+    statuses: tuple[ConversationStatus, ...] = ()
+    active_after: datetime | None = None
+    active_before: datetime | None = None
+    show_deleted: bool = False
+    limit: int = 100
+    cursor: tuple[datetime, UUID] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationChange:
+    """New values by field name; only the fields named are changed."""
+
+    conversation_id: UUID
+    values: dict[str, Any]
+    expected_version: int | None = None

@@ -1,0 +1,138 @@
+"""Reads and writes conversations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from psycopg import errors
+from psycopg.types.json import Jsonb
+
+from annals_common.errors import ResourceNotFoundError
+from annals_storage.domain.conversations import (
+    Conversation,
+    ConversationChange,
+    ConversationQuery,
+    NewConversation,
+)
+from annals_storage.postgres.database import Database, Statement, sql
+from annals_storage.postgres.rows import conversation_from
+
+_CHANGEABLE = ("agent_id", "user_id", "session_id", "title", "status", "client_context", "metadata")
+
+
+class PostgresConversations:
+    """Conversations of a tenant."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def create(
+        self, tenant_id: UUID, new: NewConversation
+    ) -> tuple[Conversation, bytes | None, bool]:
+        """Insert, or find what has the id; return (conversation, its creation hash, created).
+
+        Raises ResourceNotFoundError when the agent does not exist.
+        """
+        params = {
+            "tenant_id": tenant_id,
+            **{name: getattr(new, name) for name in new.__slots__},
+            "client_context": Jsonb(new.client_context),
+            "metadata": Jsonb(new.metadata),
+        }
+        try:
+            created, [found] = await self._database.run(
+                tenant_id, (sql("create_conversation"), params), (sql("get_creation"), params)
+            )
+        except errors.ForeignKeyViolation as error:
+            raise ResourceNotFoundError("agent", str(new.agent_id)) from error
+        return conversation_from(found), found["creation_hash"], bool(created)
+
+    async def get(self, tenant_id: UUID, conversation_id: UUID) -> Conversation | None:
+        """Return it, deleted or not."""
+        [found] = await self._changed(tenant_id, conversation_id)
+        return found
+
+    async def page(self, tenant_id: UUID, query: ConversationQuery) -> list[Conversation]:
+        """Return one page, last active first."""
+        cursor_time, cursor_id = query.cursor or (None, None)
+        params = {
+            "tenant_id": tenant_id,
+            **{name: getattr(query, name) for name in query.__slots__ if name != "cursor"},
+            "statuses": [status.value for status in query.statuses] or None,
+            "cursor_time": cursor_time,
+            "cursor_id": cursor_id,
+        }
+        [rows] = await self._database.run(tenant_id, (sql("list_conversations"), params))
+        return [conversation_from(row) for row in rows]
+
+    async def update(
+        self, tenant_id: UUID, change: ConversationChange
+    ) -> tuple[Conversation | None, Conversation | None]:
+        """Apply the change; return (changed, current). `changed` is None when nothing matched.
+
+        Raises ResourceNotFoundError when the agent does not exist.
+        """
+        params = _change_params(tenant_id, change)
+        moved = "agent_id" in change.values or {"user_id", "session_id"} & set(change.values)
+        enqueue = [(sql("enqueue_existing_conversation"), params)] if moved else []
+        try:
+            changed, current = await self._changed(
+                tenant_id,
+                change.conversation_id,
+                (sql("update_conversation"), params),
+                extra=enqueue,
+            )
+        except errors.ForeignKeyViolation as error:
+            raise ResourceNotFoundError("agent", str(change.values["agent_id"])) from error
+        return changed, current
+
+    async def end(
+        self, tenant_id: UUID, conversation_id: UUID, summary: str | None
+    ) -> Conversation | None:
+        """Complete it; return it as it is now, or None when it does not exist."""
+        params = {"tenant_id": tenant_id, "conversation_id": conversation_id, "summary": summary}
+        _, current = await self._changed(
+            tenant_id, conversation_id, (sql("end_conversation"), params)
+        )
+        return current
+
+    async def set_deleted(
+        self, tenant_id: UUID, conversation_id: UUID, *, deleted: bool
+    ) -> Conversation | None:
+        """Hide or show it and have the mirror follow; return it as it is now."""
+        params = {"tenant_id": tenant_id, "conversation_id": conversation_id, "deleted": deleted}
+        _, current = await self._changed(
+            tenant_id,
+            conversation_id,
+            (sql("set_deleted"), params),
+            extra=[(sql("enqueue_existing_conversation"), params)],
+        )
+        return current
+
+    async def _changed(
+        self,
+        tenant_id: UUID,
+        conversation_id: UUID,
+        *statements: Statement,
+        extra: Sequence[Statement] = (),
+    ) -> list[Conversation | None]:
+        params = {"tenant_id": tenant_id, "conversation_id": conversation_id}
+        read = (sql("get_conversation"), params)
+        results = await self._database.run(tenant_id, *statements, *extra, read)
+        kept = [*results[: len(statements)], results[-1]]
+        return [conversation_from(rows[0]) if rows else None for rows in kept]
+
+
+def _change_params(tenant_id: UUID, change: ConversationChange) -> dict[str, Any]:
+    values = {name: change.values.get(name) for name in _CHANGEABLE}
+    for name in ("client_context", "metadata"):
+        values[name] = Jsonb(values[name]) if name in change.values else None
+    return {
+        "tenant_id": tenant_id,
+        "conversation_id": change.conversation_id,
+        "expected_version": change.expected_version,
+        **values,
+        **{f"set_{name}": name in change.values for name in _CHANGEABLE},
+    }

@@ -1,0 +1,106 @@
+"""Connections, and transactions of one network round trip.
+
+Statements of one transaction are sent as a pipeline without BEGIN and COMMIT: PostgreSQL runs
+everything up to the Sync at its end as one transaction, and rolls all of it back when one
+statement fails (libpq, "Pipeline Mode").
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from functools import cache
+from importlib.resources import files
+from typing import Any, cast
+from uuid import UUID
+
+import psycopg
+from psycopg import AsyncConnection
+from psycopg.rows import DictRow, dict_row
+from psycopg_pool import AsyncConnectionPool, PoolTimeout
+
+from annals_common.errors import DependencyUnavailableError
+
+Params = Mapping[str, Any]
+Statement = tuple[str, Params]
+Rows = list[DictRow]
+
+_SET_TENANT = "SELECT set_config('annals.tenant_id', %s, true)"
+_RESET_TENANT = ""
+
+
+@cache
+def sql(name: str) -> str:
+    """Return the text of `postgres/sql/<name>.sql`."""
+    return files("annals_storage.postgres").joinpath("sql", f"{name}.sql").read_text()
+
+
+class Database:
+    """A pool of connections of the application role. Autocommit; see the module's text."""
+
+    def __init__(
+        self, conninfo: str, *, max_connections: int = 10, statement_timeout_ms: int = 30_000
+    ) -> None:
+        self.pool = AsyncConnectionPool(
+            conninfo,
+            kwargs={
+                "autocommit": True,
+                "row_factory": dict_row,
+                "options": f"-c statement_timeout={statement_timeout_ms} "
+                "-c plan_cache_mode=force_generic_plan -c jit=off -c timezone=UTC",
+            },
+            min_size=1,
+            max_size=max_connections,
+            timeout=5.0,
+            open=False,
+            name="annals-storage",
+        )
+
+    async def open(self) -> None:
+        """Connect. Raises DependencyUnavailableError."""
+        with _translated_errors():
+            await self.pool.open(wait=True, timeout=30)
+
+    async def close(self) -> None:
+        """Return when every connection is closed."""
+        await self.pool.close()
+
+    async def run(self, tenant_id: UUID, *statements: Statement) -> list[Rows]:
+        """Run statements as the tenant, in one transaction; return the rows of each."""
+        return await self._run(str(tenant_id), statements)
+
+    async def run_untenanted(self, *statements: Statement) -> list[Rows]:
+        """Run statements that no tenant owns; row-level security shows them no tenant's rows."""
+        return await self._run(_RESET_TENANT, statements)
+
+    async def _run(self, tenant: str, statements: Sequence[Statement]) -> list[Rows]:
+        async with self._connection() as connection:
+            async with connection.pipeline():
+                await connection.execute(_SET_TENANT, [tenant])
+                cursors = [await connection.execute(query, params) for query, params in statements]
+            return [await _rows(cursor) for cursor in cursors]
+
+    @asynccontextmanager
+    async def _connection(self) -> AsyncIterator[AsyncConnection[DictRow]]:
+        with _translated_errors():
+            async with self.pool.connection() as connection:
+                yield cast("AsyncConnection[DictRow]", connection)
+
+
+async def _rows(cursor: psycopg.AsyncCursor[DictRow]) -> Rows:
+    return await cursor.fetchall() if cursor.description else []
+
+
+class _translated_errors:  # noqa: N801 - reads as a statement
+    """Turns a lost PostgreSQL into DependencyUnavailableError, and a timeout into its own."""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, psycopg.errors.QueryCanceled):
+            raise TimeoutError("statement timeout") from error
+        if isinstance(error, psycopg.OperationalError | PoolTimeout):
+            if isinstance(error, psycopg.errors.DeadlockDetected):
+                return
+            raise DependencyUnavailableError("postgresql") from error

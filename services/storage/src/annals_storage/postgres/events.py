@@ -1,0 +1,66 @@
+"""Reads events."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from annals_common.errors import ResourceNotFoundError
+from annals_storage.domain.events import Event, EventQuery
+from annals_storage.postgres.database import Database, Params, sql
+from annals_storage.postgres.rows import event_from
+
+_MAX_SEQ = 2**63 - 1
+_CONVERSATION_IS_VISIBLE = """
+SELECT EXISTS (
+  SELECT FROM annals.conversations
+  WHERE tenant_id = %(tenant_id)s AND conversation_id = %(conversation_id)s
+    AND deleted_at IS NULL
+) AS visible
+"""
+
+
+class PostgresEvents:
+    """The read path of events. Deleted conversations are not visible."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def get(self, tenant_id: UUID, event_ids: Sequence[UUID]) -> dict[UUID, Event]:
+        """Return the visible ones by id."""
+        params = {"tenant_id": tenant_id, "event_ids": list(event_ids)}
+        [rows] = await self._database.run(tenant_id, (sql("get_events"), params))
+        return {row["event_id"]: event_from(row) for row in rows}
+
+    async def get_by_seq(self, tenant_id: UUID, conversation_id: UUID, seq: int) -> Event | None:
+        """Return the event at a position, if it is visible."""
+        params = {"tenant_id": tenant_id, "conversation_id": conversation_id, "seq": seq}
+        [rows] = await self._database.run(tenant_id, (sql("get_event_by_seq"), params))
+        found = await self.get(tenant_id, [row["event_id"] for row in rows])
+        return next(iter(found.values()), None)
+
+    async def page(self, tenant_id: UUID, query: EventQuery) -> list[Event]:
+        """Return one page by seq. Raises ResourceNotFoundError without the conversation."""
+        name = "list_events_descending" if query.descending else "list_events"
+        params = _params(tenant_id, query)
+        [[check], rows] = await self._database.run(
+            tenant_id, (_CONVERSATION_IS_VISIBLE, params), (sql(name), params)
+        )
+        if not check["visible"]:
+            raise ResourceNotFoundError("conversation", str(query.conversation_id))
+        return [event_from(row) for row in rows]
+
+
+def _params(tenant_id: UUID, query: EventQuery) -> Params:
+    return {
+        "tenant_id": tenant_id,
+        "conversation_id": query.conversation_id,
+        "after_seq": query.after_seq,
+        "before_seq": _MAX_SEQ if query.before_seq is None else query.before_seq,
+        "start_time": query.start_time,
+        "end_time": query.end_time,
+        "types": [item.value for item in query.types] or None,
+        "roles": [item.value for item in query.roles] or None,
+        "tool_names": list(query.tool_names) or None,
+        "limit": query.limit,
+    }

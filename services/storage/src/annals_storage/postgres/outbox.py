@@ -1,0 +1,165 @@
+"""The outbox: which rows the mirror still lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from annals_storage.domain.indexing import (
+    Backlog,
+    ChunkRow,
+    IndexableEvent,
+    OutboxEntry,
+    OutboxKind,
+    OutboxTotals,
+)
+from annals_storage.postgres.database import Database, Params, Statement, sql
+from annals_storage.postgres.rows import event_from
+
+MAX_ATTEMPTS = 10
+
+_CLAIM = "SELECT * FROM annals.claim_outbox(%(owner)s, %(limit)s, %(lease)s)"
+_RELEASE = "SELECT annals.release_outbox(%(owner)s) AS released"
+_TOTALS = "SELECT * FROM annals.outbox_totals()"
+_COUNT_CHUNKS = "SELECT count(*) AS chunks FROM annals.chunks WHERE tenant_id = %(tenant_id)s"
+_CONVERSATION_IS_DELETED = """
+SELECT deleted_at IS NOT NULL AS deleted FROM annals.conversations
+WHERE tenant_id = %(tenant_id)s AND conversation_id = %(conversation_id)s
+"""
+_LIST_CHUNKS = """
+SELECT chunk_id, event_id FROM annals.chunks
+WHERE tenant_id = %(tenant_id)s AND (%(after)s::uuid IS NULL OR chunk_id > %(after)s)
+ORDER BY chunk_id LIMIT %(limit)s
+"""
+
+
+class PostgresOutbox:
+    """Claims, acknowledgements and the chunks that go with them."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def claim(self, owner: str, *, limit: int, lease: timedelta) -> list[OutboxEntry]:
+        """Lease at most `limit` entries of any tenants, those that wait longest first."""
+        params = {"owner": owner, "limit": limit, "lease": lease}
+        [rows] = await self._database.run_untenanted((_CLAIM, params))
+        return [OutboxEntry(**{**row, "kind": OutboxKind(row["kind"])}) for row in rows]
+
+    async def release(self, owner: str) -> int:
+        """Give back every lease of this owner; return how many."""
+        [[row]] = await self._database.run_untenanted((_RELEASE, {"owner": owner}))
+        return int(row["released"])
+
+    async def totals(self) -> OutboxTotals:
+        """Return the backlog over all tenants."""
+        [[row]] = await self._database.run_untenanted((_TOTALS, {}))
+        return OutboxTotals(**row)
+
+    async def backlog(
+        self,
+        tenant_id: UUID,
+        *,
+        conversation_ids: Sequence[UUID] = (),
+        enqueued_until: datetime | None = None,
+    ) -> Backlog:
+        """Return the backlog of a tenant, or of some conversations up to a moment."""
+        params = {
+            "tenant_id": tenant_id,
+            "conversation_ids": list(conversation_ids) or None,
+            "enqueued_until": enqueued_until,
+        }
+        [[row]] = await self._database.run(tenant_id, (sql("backlog"), params))
+        return Backlog(**row)
+
+    async def count_chunks(self, tenant_id: UUID) -> int:
+        """Return the number of chunks of a tenant."""
+        [[row]] = await self._database.run(tenant_id, (_COUNT_CHUNKS, {"tenant_id": tenant_id}))
+        return int(row["chunks"])
+
+    async def list_chunks(
+        self, tenant_id: UUID, *, after: UUID | None, limit: int
+    ) -> list[tuple[UUID, UUID]]:
+        """Page through (chunk_id, event_id), ordered by chunk_id."""
+        params = {"tenant_id": tenant_id, "after": after, "limit": limit}
+        [rows] = await self._database.run(tenant_id, (_LIST_CHUNKS, params))
+        return [(row["chunk_id"], row["event_id"]) for row in rows]
+
+    async def get_indexable(
+        self, tenant_id: UUID, event_ids: Sequence[UUID]
+    ) -> dict[UUID, IndexableEvent]:
+        """Return the events as they are now, by id; erased ones are missing."""
+        params = {"tenant_id": tenant_id, "event_ids": list(event_ids)}
+        [rows] = await self._database.run(tenant_id, (sql("get_indexable"), params))
+        return {row["event_id"]: _indexable_from(row) for row in rows}
+
+    async def is_conversation_deleted(self, tenant_id: UUID, conversation_id: UUID) -> bool:
+        """Whether it is deleted or does not exist."""
+        params = {"tenant_id": tenant_id, "conversation_id": conversation_id}
+        [rows] = await self._database.run(tenant_id, (_CONVERSATION_IS_DELETED, params))
+        return bool(rows[0]["deleted"]) if rows else True
+
+    async def enqueue_conversation_events(self, tenant_id: UUID, conversation_id: UUID) -> None:
+        """Have every event of a conversation mirrored again."""
+        params = {"tenant_id": tenant_id, "conversation_id": conversation_id}
+        await self._database.run(tenant_id, (sql("enqueue_conversation_events"), params))
+
+    async def save_chunks(
+        self, tenant_id: UUID, event_ids: Sequence[UUID], chunks: Sequence[ChunkRow]
+    ) -> None:
+        """Make these the only chunks of these events."""
+        columns = {name: [getattr(c, name) for c in chunks] for name in ChunkRow.__slots__}
+        params = {"tenant_id": tenant_id, "event_ids": list(event_ids), **columns}
+        await self._database.run(tenant_id, (sql("replace_chunks"), params))
+
+    async def acknowledge(self, owner: str, entries: Sequence[OutboxEntry]) -> None:
+        """Remove what is done. `entries` are of one tenant.
+
+        Entries that changed meanwhile stay; entries whose lease was lost are mirrored again.
+        """
+        tenant_id = entries[0].tenant_id
+        params = {"owner": owner, **_columns(entries)}
+        [rows] = await self._database.run(tenant_id, (sql("acknowledge"), params))
+        done = {row["key"] for row in rows}
+        if lost := [entry for entry in entries if entry.key not in done]:
+            await self._database.run(tenant_id, (sql("reenqueue"), _columns(lost)))
+
+    async def fail(self, owner: str, entries: Sequence[OutboxEntry], error: str) -> None:
+        """Pause entries of one tenant after a failure; park those that failed too often."""
+        await self._database.run(
+            entries[0].tenant_id, *[_failure(owner, entry, error) for entry in entries]
+        )
+
+
+def _columns(entries: Sequence[OutboxEntry]) -> dict[str, Any]:
+    return {
+        "tenant_id": entries[0].tenant_id,
+        "kinds": [entry.kind.value for entry in entries],
+        "keys": [entry.key for entry in entries],
+        "generations": [entry.generation for entry in entries],
+        "conversation_ids": [entry.conversation_id for entry in entries],
+    }
+
+
+def _failure(owner: str, entry: OutboxEntry, error: str) -> Statement:
+    params: Params = {
+        "tenant_id": entry.tenant_id,
+        "kind": entry.kind.value,
+        "key": entry.key,
+        "generation": entry.generation,
+        "owner": owner,
+        "error": error,
+        "max_attempts": MAX_ATTEMPTS,
+    }
+    return sql("fail_outbox"), params
+
+
+def _indexable_from(row: dict[str, Any]) -> IndexableEvent:
+    return IndexableEvent(
+        event=event_from(row),
+        deleted=row["deleted"],
+        agent_id=row["agent_id"],
+        user_id=row["user_id"],
+        session_id=row["session_id"],
+    )

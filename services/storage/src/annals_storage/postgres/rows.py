@@ -1,0 +1,68 @@
+"""Rows to domain objects."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from psycopg.rows import DictRow
+
+from annals_common.principal import Scope
+from annals_storage.domain.conversations import Conversation, ConversationStatus
+from annals_storage.domain.events import Event, EventBody, EventType, Role, Usage
+from annals_storage.domain.tenancy import Agent, ApiKey, Tenant
+
+
+def event_from(row: DictRow) -> Event:
+    """Map a row of list_events.sql or get_events.sql."""
+    return Event(
+        event_id=row["event_id"],
+        conversation_id=row["conversation_id"],
+        seq=row["seq"],
+        body=_body_from(row),
+        token_count=row["token_count"],
+        event_time=row["event_time"],
+        created_at=row["created_at"],
+        model=row["model"],
+        provider_response_id=row["provider_response_id"],
+        usage=Usage(**row["usage"]) if row["usage"] else None,
+        parent_event_id=row["parent_event_id"],
+        metadata=row["metadata"] or {},
+    )
+
+
+def _body_from(row: DictRow) -> EventBody:
+    return EventBody(
+        type=EventType(row["type"]),
+        role=Role(row["role"]) if row["role"] else None,
+        content=row["content"],
+        author_name=row["author_name"],
+        tool_call_id=row["tool_call_id"],
+        tool_name=row["tool_name"],
+        tool_input=row["tool_input"],
+        tool_result=row["tool_result"],
+        is_error=row["is_error"],
+        error_type=row["error_type"],
+        error_message=row["error_message"],
+    )
+
+
+def conversation_from(row: DictRow) -> Conversation:
+    """Map a row of get_conversation.sql and its like."""
+    values: dict[str, Any] = {key: value for key, value in row.items() if key != "creation_hash"}
+    return Conversation(**{**values, "status": ConversationStatus(row["status"])})
+
+
+def tenant_from(row: DictRow) -> Tenant:
+    """Map a row of the table tenants."""
+    return Tenant(**row)
+
+
+def agent_from(row: DictRow) -> Agent:
+    """Map a row of the table agents, without its tenant."""
+    return Agent(**{key: value for key, value in row.items() if key != "tenant_id"})
+
+
+def api_key_from(row: DictRow) -> ApiKey:
+    """Map a row of the table api_keys, without its tenant and hash."""
+    scopes = frozenset(Scope(scope) for scope in row["scopes"])
+    return ApiKey(**{**row, "scopes": scopes})

@@ -1,0 +1,5 @@
+SELECT conversation_id, agent_id, user_id, session_id, title, status, client_context, metadata,
+       end_summary, next_seq - 1 AS last_seq, event_count, message_count, token_count, version,
+       created_at, updated_at, last_event_at, active_at, ended_at, deleted_at
+FROM annals.conversations
+WHERE tenant_id = %(tenant_id)s AND conversation_id = %(conversation_id)s

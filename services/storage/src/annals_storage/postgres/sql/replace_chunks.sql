@@ -1,0 +1,23 @@
+-- The chunks of an event are replaced as a whole; ids repeat when the cut repeats.
+WITH fresh AS (
+  SELECT * FROM unnest(
+    %(chunk_id)s::uuid[], %(event_id)s::uuid[], %(conversation_id)s::uuid[],
+    %(chunk_index)s::integer[], %(start_char)s::integer[], %(end_char)s::integer[],
+    %(token_count)s::integer[], %(content_hash)s::bytea[], %(embedding)s::bytea[],
+    %(embedding_model)s::text[]
+  ) AS c (chunk_id, event_id, conversation_id, chunk_index, start_char, end_char, token_count,
+          content_hash, embedding, embedding_model)
+),
+stale AS (
+  DELETE FROM annals.chunks AS c
+  WHERE c.tenant_id = %(tenant_id)s AND c.event_id = ANY(%(event_ids)s)
+    AND NOT EXISTS (SELECT FROM fresh AS f WHERE f.chunk_id = c.chunk_id)
+)
+INSERT INTO annals.chunks
+  (tenant_id, chunk_id, event_id, conversation_id, chunk_index, start_char, end_char,
+   token_count, content_hash, embedding, embedding_model)
+SELECT %(tenant_id)s, f.* FROM fresh AS f
+ON CONFLICT (tenant_id, chunk_id) DO UPDATE
+SET start_char = excluded.start_char, end_char = excluded.end_char,
+    token_count = excluded.token_count, content_hash = excluded.content_hash,
+    embedding = excluded.embedding, embedding_model = excluded.embedding_model
