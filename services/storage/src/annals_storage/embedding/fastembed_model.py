@@ -1,0 +1,166 @@
+"""Embeddings by fastembed, off the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+from fastembed import TextEmbedding
+from fastembed.common.model_description import ModelSource, PoolingType
+from numpy.typing import NDArray
+from tokenizers import Tokenizer
+
+from annals_storage.embedding.spans import token_spans
+
+DEFAULT_BATCH_SIZE = 16
+"""Texts per inference. Larger batches are no faster on CPU: 16 texts of 30 tokens already
+keep every core busy."""
+
+MAX_BATCH_CHARS = 8_192
+"""Padded characters per inference: keeps one batch of long texts to a fraction of a second,
+so that a query never waits long for a core."""
+
+MAX_CONCURRENT_BATCHES = 2
+"""A query is served beside a running batch; more would only fight over the same cores."""
+
+_ONNX_FILES = ("model.onnx", "onnx/model.onnx", "model_optimized.onnx")
+_registration = threading.Lock()
+
+
+class FastembedEmbedder:
+    """A fastembed model that runs in a bounded pool of threads. Implements `Embedder`.
+
+    `model_dir` holds the files of a local model: of the one `model_name` names if fastembed
+    knows it, otherwise of any BERT-like model, mean-pooled and normalised. Nothing is then
+    fetched. Without it fastembed finds or downloads the model it knows by this name.
+    `threads` is the number of cores one inference may use. Loading blocks (about 0.2 s).
+    Raises `ValueError` for a name fastembed does not know and `FileNotFoundError` for a
+    directory without a model.
+    """
+
+    def __init__(
+        self,
+        model_name: str,
+        *,
+        model_dir: Path | None,
+        threads: int,
+        batch_size: int = DEFAULT_BATCH_SIZE,
+    ) -> None:
+        self._name = model_name
+        self._batch_size = batch_size
+        self._text_embedding = _load(model_name, model_dir, threads)
+        tokenizer = cast("Any", self._text_embedding.model).tokenizer
+        self._max_tokens = int(tokenizer.truncation["max_length"])
+        self._tokenizer = _without_limits(tokenizer)
+        self._executor = ThreadPoolExecutor(MAX_CONCURRENT_BATCHES, "embedding")
+
+    @property
+    def model(self) -> str:
+        """Name under which embeddings are stored."""
+        return self._name
+
+    @property
+    def dimensions(self) -> int:
+        """Length of a vector."""
+        return int(self._text_embedding.embedding_size)
+
+    @property
+    def max_tokens(self) -> int:
+        """Tokens one text may have, special tokens included; more are cut off."""
+        return self._max_tokens
+
+    async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return L2-normalised vectors of shape (len(texts), dimensions), in order.
+
+        Texts of similar length share a batch, so that padding costs little. A cancelled call
+        stops after the batch that is running.
+        """
+        vectors = np.empty((len(texts), self.dimensions), dtype=np.float32)
+        loop = asyncio.get_running_loop()
+        for indices in batches(texts, self._batch_size):
+            batch = [texts[index] for index in indices]
+            vectors[indices] = await loop.run_in_executor(self._executor, self._run, batch)
+        return vectors
+
+    def token_spans(self, text: str) -> list[tuple[int, int]]:
+        """Return the (start, end) character offsets of the model's tokens, specials left out.
+
+        Blocks about a second per megabyte and releases the GIL meanwhile.
+        """
+        return token_spans(self._tokenizer, text)
+
+    def close(self) -> None:
+        """Wait for running batches and end the threads."""
+        self._executor.shutdown()
+
+    def _run(self, batch: list[str]) -> NDArray[np.float32]:
+        return np.stack(list(self._text_embedding.embed(batch, batch_size=len(batch))))
+
+
+def batches(
+    texts: Sequence[str], batch_size: int, *, max_chars: int = MAX_BATCH_CHARS
+) -> Iterator[list[int]]:
+    """Yield the indices of texts by length, at most `batch_size` and `max_chars` at a time.
+
+    `max_chars` counts padding. A single text may exceed it.
+    """
+    batch: list[int] = []
+    for index in sorted(range(len(texts)), key=lambda index: len(texts[index])):
+        padded_chars = (len(batch) + 1) * len(texts[index])
+        if batch and (len(batch) == batch_size or padded_chars > max_chars):
+            yield batch
+            batch = []
+        batch.append(index)
+    if batch:
+        yield batch
+
+
+def _load(model_name: str, model_dir: Path | None, threads: int) -> TextEmbedding:
+    # The provider is named because looking for a GPU takes time and may find one.
+    load = partial(TextEmbedding, model_name, threads=threads, providers=["CPUExecutionProvider"])
+    if model_dir is None:
+        return load()
+    _register(model_name, model_dir)
+    # fastembed makes its cache directory even where it needs none: let it be one that exists.
+    return load(specific_model_path=str(model_dir), cache_dir=str(model_dir), local_files_only=True)
+
+
+def _register(model_name: str, model_dir: Path) -> None:
+    with _registration:
+        known = {entry["model"].lower() for entry in TextEmbedding.list_supported_models()}
+        if model_name.lower() in known:
+            return
+        TextEmbedding.add_custom_model(
+            model_name,
+            pooling=PoolingType.MEAN,
+            normalization=True,
+            sources=ModelSource(url="file:///"),
+            dim=_read_config(model_dir)["hidden_size"],
+            model_file=_onnx_file(model_dir),
+        )
+
+
+def _read_config(model_dir: Path) -> dict[str, Any]:
+    config: dict[str, Any] = json.loads((model_dir / "config.json").read_bytes())
+    return config
+
+
+def _onnx_file(model_dir: Path) -> str:
+    for name in _ONNX_FILES:
+        if (model_dir / name).is_file():
+            return name
+    raise FileNotFoundError(f"{model_dir} has none of {', '.join(_ONNX_FILES)}")
+
+
+def _without_limits(tokenizer: Tokenizer) -> Tokenizer:
+    copy = Tokenizer.from_str(tokenizer.to_str())
+    copy.no_padding()
+    copy.no_truncation()
+    return copy
