@@ -10,7 +10,9 @@ import grpc.aio
 from annals_client.config import Tls
 
 MAX_MESSAGE_BYTES = 64 * 1024 * 1024
-_SERVICE_CONFIG: dict[str, list[dict[str, dict[str, str]]]] = {"loadBalancingConfig": [{"round_robin": {}}]}
+_SERVICE_CONFIG: dict[str, list[dict[str, dict[str, str]]]] = {
+    "loadBalancingConfig": [{"round_robin": {}}]
+}
 OPTIONS: tuple[tuple[str, int | str], ...] = (
     ("grpc.service_config", json.dumps(_SERVICE_CONFIG)),
     ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
