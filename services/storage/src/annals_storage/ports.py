@@ -3,12 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Protocol
 from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
 
+from annals_common.errors import AnnalsError
+from annals_common.principal import Scope
+from annals_storage.domain.appending import Append, AppendResult
+from annals_storage.domain.conversations import (
+    Conversation,
+    ConversationChange,
+    ConversationQuery,
+    NewConversation,
+)
+from annals_storage.domain.events import Event, EventQuery
+from annals_storage.domain.indexing import (
+    Backlog,
+    ChunkRow,
+    IndexableEvent,
+    OutboxEntry,
+    OutboxTotals,
+)
 from annals_storage.domain.search import (
     ChunkPoint,
     ScoredChunk,
@@ -17,6 +35,10 @@ from annals_storage.domain.search import (
     SparseVector,
     VectorQuery,
 )
+from annals_storage.domain.tenancy import Agent, ApiKey, Tenant
+
+PageCursor = tuple[datetime, UUID] | None
+"""(created_at, id) of the last row of the previous page; None for the first page."""
 
 
 class VectorIndex(Protocol):
@@ -96,3 +118,155 @@ class TokenCounter(Protocol):
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """Return the number of tokens of each text in o200k_base."""
+
+
+class AppendStore(Protocol):
+    """Where appends become durable."""
+
+    async def store(self, appends: Sequence[Append]) -> list[AppendResult | AnnalsError]:
+        """Store appends of one tenant in one transaction; return an outcome for each."""
+
+
+class EventStore(Protocol):
+    """Where events are read."""
+
+    async def get(self, tenant_id: UUID, event_ids: Sequence[UUID]) -> dict[UUID, Event]:
+        """Return the visible ones by id."""
+
+    async def get_hits(
+        self, tenant_id: UUID, chunks: Sequence[tuple[UUID, int]]
+    ) -> dict[UUID, tuple[Event, int, int]]:
+        """Return, by event id, the visible events of (event_id, chunk_index) with the chunk's
+        start and end in the event's text.
+        """
+
+    async def get_by_seq(self, tenant_id: UUID, conversation_id: UUID, seq: int) -> Event | None:
+        """Return the event at a position, if it is visible."""
+
+    async def page(self, tenant_id: UUID, query: EventQuery) -> list[Event]:
+        """Return one page by seq. Raises ResourceNotFoundError without the conversation."""
+
+
+class ConversationStore(Protocol):
+    """Where conversations are kept."""
+
+    async def create(
+        self, tenant_id: UUID, new: NewConversation
+    ) -> tuple[Conversation, bytes | None, bool]:
+        """Insert, or find what has the id; return (conversation, its creation hash, created)."""
+
+    async def get(self, tenant_id: UUID, conversation_id: UUID) -> Conversation | None:
+        """Return it, deleted or not."""
+
+    async def page(self, tenant_id: UUID, query: ConversationQuery) -> list[Conversation]:
+        """Return one page, last active first."""
+
+    async def update(
+        self, tenant_id: UUID, change: ConversationChange
+    ) -> tuple[Conversation | None, Conversation | None]:
+        """Apply the change; return (changed, current). `changed` is None when nothing matched."""
+
+    async def end(
+        self, tenant_id: UUID, conversation_id: UUID, summary: str | None
+    ) -> Conversation | None:
+        """Complete it; return it as it is now."""
+
+    async def set_deleted(
+        self, tenant_id: UUID, conversation_id: UUID, *, deleted: bool
+    ) -> Conversation | None:
+        """Hide or show it; return it as it is now."""
+
+
+class TenantStore(Protocol):
+    """The registry of tenants, agents and keys."""
+
+    async def create(self, tenant_id: UUID, display_name: str) -> Tenant:
+        """Insert a tenant."""
+
+    async def get(self, tenant_id: UUID) -> Tenant:
+        """Raises ResourceNotFoundError."""
+
+    async def page(self, *, cursor: PageCursor, limit: int) -> list[Tenant]:
+        """Return one page of all tenants, oldest first."""
+
+    async def create_agent(self, tenant_id: UUID, agent: Agent) -> Agent:
+        """Raises ResourceAlreadyExistsError."""
+
+    async def get_agent(self, tenant_id: UUID, agent_id: UUID) -> Agent:
+        """Raises ResourceNotFoundError."""
+
+    async def page_agents(self, tenant_id: UUID, *, cursor: PageCursor, limit: int) -> list[Agent]:
+        """Return one page, oldest first."""
+
+    async def create_key(
+        self,
+        tenant_id: UUID,
+        *,
+        api_key_id: UUID,
+        key_hash: bytes,
+        display_name: str,
+        scopes: frozenset[Scope],
+        expires_at: datetime | None,
+    ) -> ApiKey:
+        """Insert a key."""
+
+    async def find_key(self, tenant_id: UUID, key_hash: bytes) -> ApiKey | None:
+        """Return the key with this hash, valid or not."""
+
+    async def page_keys(self, tenant_id: UUID, *, cursor: PageCursor, limit: int) -> list[ApiKey]:
+        """Return one page, oldest first."""
+
+    async def revoke_key(self, tenant_id: UUID, api_key_id: UUID) -> ApiKey:
+        """Raises ResourceNotFoundError."""
+
+
+class Outbox(Protocol):
+    """Which rows the mirror still lacks, and the chunks that go with them."""
+
+    async def claim(self, owner: str, *, limit: int, lease: timedelta) -> list[OutboxEntry]:
+        """Lease at most `limit` entries, those that wait longest first."""
+
+    async def release(self, owner: str) -> int:
+        """Give back every lease of this owner; return how many."""
+
+    async def totals(self) -> OutboxTotals:
+        """Return the backlog over all tenants."""
+
+    async def backlog(
+        self,
+        tenant_id: UUID,
+        *,
+        conversation_ids: Sequence[UUID] = (),
+        enqueued_until: datetime | None = None,
+    ) -> Backlog:
+        """Return the backlog of a tenant, or of some conversations up to a moment."""
+
+    async def count_chunks(self, tenant_id: UUID) -> int:
+        """Return the number of chunks of a tenant."""
+
+    async def list_chunks(
+        self, tenant_id: UUID, *, after: UUID | None, limit: int
+    ) -> list[tuple[UUID, UUID]]:
+        """Page through (chunk_id, event_id), ordered by chunk_id."""
+
+    async def get_indexable(
+        self, tenant_id: UUID, event_ids: Sequence[UUID]
+    ) -> dict[UUID, IndexableEvent]:
+        """Return the events as they are now, by id; erased ones are missing."""
+
+    async def is_conversation_deleted(self, tenant_id: UUID, conversation_id: UUID) -> bool:
+        """Whether it is deleted or does not exist."""
+
+    async def enqueue_conversation_events(self, tenant_id: UUID, conversation_id: UUID) -> None:
+        """Have every event of a conversation mirrored again."""
+
+    async def save_chunks(
+        self, tenant_id: UUID, event_ids: Sequence[UUID], chunks: Sequence[ChunkRow]
+    ) -> None:
+        """Make these the only chunks of these events."""
+
+    async def acknowledge(self, owner: str, entries: Sequence[OutboxEntry]) -> None:
+        """Remove what is done, of one tenant; have lost leases mirrored again."""
+
+    async def fail(self, owner: str, entries: Sequence[OutboxEntry], error: str) -> None:
+        """Pause entries of one tenant after a failure; park those that failed too often."""

@@ -49,19 +49,35 @@ class EventBody:
     error_type: str | None = None
     error_message: str | None = None
 
-    def text(self) -> str:
-        """Return what is counted, embedded and searched: every word of the event."""
+    def words(self) -> str:
+        """Return the event's own words: what tokens are counted of."""
         match self.type:
-            case EventType.MESSAGE if self.author_name:
-                return f"{self.author_name}: {self.content}"
             case EventType.MESSAGE | EventType.SYSTEM:
                 return self.content or ""
             case EventType.TOOL_CALL:
-                return f"{self.tool_name}: {self.tool_input}"
+                return self.tool_input or ""
             case EventType.TOOL_RESULT:
-                return f"{self.tool_name} -> {self.tool_result}"
+                return self.tool_result or ""
             case EventType.ERROR:
-                return f"{self.error_type}: {self.error_message}"
+                return self.error_message or ""
+
+    def label(self) -> str:
+        """Return who or what the words belong to, as a prefix that helps to find them."""
+        match self.type:
+            case EventType.MESSAGE:
+                return f"{self.author_name}: " if self.author_name else ""
+            case EventType.TOOL_CALL:
+                return f"{self.tool_name}: "
+            case EventType.TOOL_RESULT:
+                return f"{self.tool_name} -> "
+            case EventType.ERROR:
+                return f"{self.error_type}: "
+            case EventType.SYSTEM:
+                return ""
+
+    def text(self) -> str:
+        """Return what is embedded and searched: label and words."""
+        return self.label() + self.words()
 
 
 @dataclass(frozen=True, slots=True)

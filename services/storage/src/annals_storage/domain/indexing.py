@@ -61,18 +61,25 @@ class ChunkRow:
 
 @dataclass(frozen=True, slots=True)
 class OutboxTotals:
-    """The whole backlog. `oldest`: when the oldest waiting entry was enqueued."""
+    """The backlog over all tenants."""
 
     pending: int
     parked: int
-    oldest: datetime | None
+    lag_seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """The backlog of a tenant or of some of its conversations."""
+    """The backlog of a tenant or of some of its conversations, at the moment `as_of`."""
 
     pending: int
     parked: int
     oldest: datetime | None
-    chunks: int = 0
+    as_of: datetime
+
+    @property
+    def lag_ms(self) -> int:
+        """Age of the oldest waiting entry."""
+        if self.oldest is None:
+            return 0
+        return max(0, int((self.as_of - self.oldest).total_seconds() * 1000))

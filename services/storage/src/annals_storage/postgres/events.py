@@ -32,6 +32,20 @@ class PostgresEvents:
         [rows] = await self._database.run(tenant_id, (sql("get_events"), params))
         return {row["event_id"]: event_from(row) for row in rows}
 
+    async def get_hits(
+        self, tenant_id: UUID, chunks: Sequence[tuple[UUID, int]]
+    ) -> dict[UUID, tuple[Event, int, int]]:
+        """Return, by event id, the visible events of (event_id, chunk_index) with the chunk's
+        start and end in the event's text.
+        """
+        params = {
+            "tenant_id": tenant_id,
+            "event_ids": [event_id for event_id, _ in chunks],
+            "chunk_indexes": [chunk_index for _, chunk_index in chunks],
+        }
+        [rows] = await self._database.run(tenant_id, (sql("get_hits"), params))
+        return {r["event_id"]: (event_from(r), r["start_char"], r["end_char"]) for r in rows}
+
     async def get_by_seq(self, tenant_id: UUID, conversation_id: UUID, seq: int) -> Event | None:
         """Return the event at a position, if it is visible."""
         params = {"tenant_id": tenant_id, "conversation_id": conversation_id, "seq": seq}

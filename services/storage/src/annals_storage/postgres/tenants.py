@@ -12,11 +12,9 @@ from psycopg.rows import DictRow
 from annals_common.errors import ResourceAlreadyExistsError, ResourceNotFoundError
 from annals_common.principal import Scope
 from annals_storage.domain.tenancy import Agent, ApiKey, Tenant
+from annals_storage.ports import PageCursor
 from annals_storage.postgres.database import Database, Params
 from annals_storage.postgres.rows import agent_from, api_key_from, tenant_from
-
-Cursor = tuple[datetime, UUID] | None
-"""(created_at, id) of the last row of the previous page."""
 
 _INSERT_TENANT = """
 INSERT INTO annals.tenants (tenant_id, display_name)
@@ -87,7 +85,7 @@ class PostgresTenants:
         params = {"tenant_id": tenant_id}
         return tenant_from(await self._one(tenant_id, _GET_TENANT, params, "tenant", tenant_id))
 
-    async def page(self, *, cursor: Cursor, limit: int) -> list[Tenant]:
+    async def page(self, *, cursor: PageCursor, limit: int) -> list[Tenant]:
         """Return one page of all tenants, oldest first."""
         [rows] = await self._database.run_untenanted((_LIST_TENANTS, _page({}, cursor, limit)))
         return [tenant_from(row) for row in rows]
@@ -108,7 +106,7 @@ class PostgresTenants:
         params = {"tenant_id": tenant_id, "agent_id": agent_id}
         return agent_from(await self._one(tenant_id, _GET_AGENT, params, "agent", agent_id))
 
-    async def list_agents(self, tenant_id: UUID, *, cursor: Cursor, limit: int) -> list[Agent]:
+    async def page_agents(self, tenant_id: UUID, *, cursor: PageCursor, limit: int) -> list[Agent]:
         """Return one page, oldest first."""
         params = _page({"tenant_id": tenant_id}, cursor, limit)
         [rows] = await self._database.run(tenant_id, (_LIST_AGENTS, params))
@@ -141,7 +139,7 @@ class PostgresTenants:
         [rows] = await self._database.run(tenant_id, (_FIND_KEY, params))
         return api_key_from(rows[0]) if rows else None
 
-    async def list_keys(self, tenant_id: UUID, *, cursor: Cursor, limit: int) -> list[ApiKey]:
+    async def page_keys(self, tenant_id: UUID, *, cursor: PageCursor, limit: int) -> list[ApiKey]:
         """Return one page, oldest first."""
         params = _page({"tenant_id": tenant_id}, cursor, limit)
         [rows] = await self._database.run(tenant_id, (_LIST_KEYS, params))
@@ -164,6 +162,6 @@ class PostgresTenants:
         return rows[0]
 
 
-def _page(params: dict[str, Any], cursor: Cursor, limit: int) -> Params:
+def _page(params: dict[str, Any], cursor: PageCursor, limit: int) -> Params:
     cursor_time, cursor_id = cursor or (None, None)
     return {**params, "cursor_time": cursor_time, "cursor_id": cursor_id, "limit": limit}

@@ -241,11 +241,12 @@ BEGIN ATOMIC
   SELECT count(*) FROM released;
 END;
 
-CREATE FUNCTION outbox_totals(OUT pending bigint, OUT parked bigint, OUT oldest timestamptz)
+CREATE FUNCTION outbox_totals(OUT pending bigint, OUT parked bigint, OUT lag_seconds double precision)
   LANGUAGE sql STABLE SECURITY DEFINER SET search_path = annals, pg_temp
 BEGIN ATOMIC
   SELECT count(*) FILTER (WHERE parked_at IS NULL), count(*) FILTER (WHERE parked_at IS NOT NULL),
-         min(enqueued_at) FILTER (WHERE parked_at IS NULL)
+         coalesce(extract(epoch FROM
+           clock_timestamp() - min(enqueued_at) FILTER (WHERE parked_at IS NULL)), 0)
   FROM outbox;
 END;
 

@@ -1,6 +1,7 @@
 SELECT count(*) FILTER (WHERE parked_at IS NULL) AS pending,
        count(*) FILTER (WHERE parked_at IS NOT NULL) AS parked,
-       min(enqueued_at) FILTER (WHERE parked_at IS NULL) AS oldest
+       min(enqueued_at) FILTER (WHERE parked_at IS NULL) AS oldest,
+       clock_timestamp() AS as_of
 FROM annals.outbox
 WHERE tenant_id = %(tenant_id)s
   AND (%(conversation_ids)s::uuid[] IS NULL OR conversation_id = ANY(%(conversation_ids)s))

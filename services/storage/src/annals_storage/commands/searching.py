@@ -1,0 +1,168 @@
+"""Finds events by meaning and by words."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from annals_storage.commands.query_embedding import QueryEmbeddings
+from annals_storage.domain.events import Event
+from annals_storage.domain.fusion import Component, FusedEvent, fuse
+from annals_storage.domain.indexing import Backlog
+from annals_storage.domain.search import SearchScope, VectorQuery
+from annals_storage.ports import EventStore, Outbox, SparseEncoder, VectorIndex
+
+CANDIDATES_PER_HIT = 4
+MIN_CANDIDATES = 100
+MAX_CANDIDATES = 2_000
+FRESHNESS_POLL_SECONDS = 0.02
+FRESHNESS_TIMEOUT_SECONDS = 5.0
+FRESHNESS_TIMEOUT = "freshness_timeout"
+
+
+class SearchMode(StrEnum):
+    """Which signals count."""
+
+    HYBRID = "hybrid"
+    DENSE = "dense"
+    LEXICAL = "lexical"
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """A validated search. `freshness_seconds`: how long to wait for the mirror; None: not."""
+
+    query: str
+    scope: SearchScope
+    mode: SearchMode = SearchMode.HYBRID
+    limit: int = 10
+    min_score: float = 0.0
+    freshness_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One event found. The chunk's offsets are into the event's own words, in characters."""
+
+    event: Event
+    score: float
+    chunk_start: int
+    chunk_end: int
+    components: tuple[Component, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """The hits, best first, and how complete they are."""
+
+    hits: tuple[Hit, ...]
+    backlog: Backlog
+    degraded: tuple[str, ...]
+    search_time_ms: float
+
+
+class SearchEvents:
+    """Asks the mirror, trusts PostgreSQL."""
+
+    def __init__(
+        self,
+        *,
+        embeddings: QueryEmbeddings,
+        sparse: SparseEncoder,
+        vectors: VectorIndex,
+        events: EventStore,
+        outbox: Outbox,
+    ) -> None:
+        self._embeddings, self._sparse, self._vectors = embeddings, sparse, vectors
+        self._events, self._outbox = events, outbox
+
+    async def __call__(self, search: Search) -> SearchResult:
+        """Raises DependencyUnavailableError when the engine or PostgreSQL does not answer."""
+        started = time.perf_counter()
+        fresh = await self._await_freshness(search)
+        fused, backlog = await asyncio.gather(self._fused(search), self._backlog(search))
+        hits = await self._read_back(search, fused)
+        return SearchResult(
+            hits=hits,
+            backlog=backlog,
+            degraded=() if fresh else (FRESHNESS_TIMEOUT,),
+            search_time_ms=(time.perf_counter() - started) * 1000,
+        )
+
+    async def _fused(self, search: Search) -> list[FusedEvent]:
+        query = await self._vector_query(search)
+        return fuse(await self._vectors.query(query))
+
+    async def _vector_query(self, search: Search) -> VectorQuery:
+        wanted = max(MIN_CANDIDATES, search.limit * CANDIDATES_PER_HIT)
+        query = VectorQuery(search.scope, min(wanted, MAX_CANDIDATES))
+        if search.mode is not SearchMode.LEXICAL:
+            query = replace(query, dense=await self._embeddings.get(search.query))
+        if search.mode is not SearchMode.DENSE:
+            query = replace(query, bm25=self._sparse.encode_query(search.query))
+        return query
+
+    async def _read_back(self, search: Search, fused: Sequence[FusedEvent]) -> tuple[Hit, ...]:
+        """Walk down the ranking until enough hits stand the test of PostgreSQL."""
+        ranked = [event for event in fused if event.score >= search.min_score]
+        hits: list[Hit] = []
+        while ranked and len(hits) < search.limit:
+            missing = search.limit - len(hits)
+            batch, ranked = ranked[:missing], ranked[missing:]
+            hits += await self._hits(search.scope, batch)
+        return tuple(hits)
+
+    async def _hits(self, scope: SearchScope, batch: Sequence[FusedEvent]) -> list[Hit]:
+        wanted = [(fused.event_id, fused.chunk_index) for fused in batch]
+        found = await self._events.get_hits(scope.tenant_id, wanted)
+        hits = [_hit(fused, *found[fused.event_id]) for fused in batch if fused.event_id in found]
+        return [hit for hit in hits if _still_in(scope, hit.event)]
+
+    async def _backlog(self, search: Search) -> Backlog:
+        return await self._outbox.backlog(
+            search.scope.tenant_id, conversation_ids=search.scope.conversation_ids
+        )
+
+    async def _await_freshness(self, search: Search) -> bool:
+        """Wait until everything enqueued before now is mirrored; return whether it is."""
+        if search.freshness_seconds is None:
+            return True
+        backlog = await self._backlog(search)
+        asked_at, deadline = backlog.as_of, time.monotonic() + search.freshness_seconds
+        while backlog.pending:
+            if time.monotonic() >= deadline:
+                return False
+            await asyncio.sleep(FRESHNESS_POLL_SECONDS)
+            backlog = await self._outbox.backlog(
+                search.scope.tenant_id,
+                conversation_ids=search.scope.conversation_ids,
+                enqueued_until=asked_at,
+            )
+        return True
+
+
+def _hit(fused: FusedEvent, event: Event, start: int, end: int) -> Hit:
+    shift = len(event.body.label())
+    return Hit(
+        event=event,
+        score=fused.score,
+        chunk_start=max(0, start - shift),
+        chunk_end=max(0, end - shift),
+        components=fused.components,
+    )
+
+
+def _still_in(scope: SearchScope, event: Event) -> bool:
+    """Whether the event, as it is now, is what was asked for; the mirror may be behind."""
+    checks = (
+        not scope.conversation_ids or event.conversation_id in scope.conversation_ids,
+        not scope.types or event.body.type in scope.types,
+        not scope.roles or event.body.role in scope.roles,
+        not scope.tool_names or event.body.tool_name in scope.tool_names,
+        scope.start_time is None or event.event_time >= scope.start_time,
+        scope.end_time is None or event.event_time < scope.end_time,
+    )
+    return all(checks)

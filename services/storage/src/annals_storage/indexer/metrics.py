@@ -1,0 +1,16 @@
+"""Metrics of the indexer."""
+
+from __future__ import annotations
+
+from prometheus_client import Counter, Gauge, Histogram
+
+OUTBOX_PENDING = Gauge("annals_outbox_pending", "Changes that wait to be mirrored.")
+OUTBOX_PARKED = Gauge("annals_outbox_parked", "Changes parked after repeated failures.")
+OUTBOX_LAG_SECONDS = Gauge("annals_outbox_lag_seconds", "Age of the oldest waiting change.")
+INDEXED_EVENTS = Counter("annals_indexer_events_total", "Events mirrored.")
+EMBEDDED_CHUNKS = Counter("annals_indexer_chunks_total", "Chunks embedded.")
+EMBED_SECONDS = Histogram(
+    "annals_indexer_embed_seconds", "Time to embed one batch.",
+    buckets=(0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
+)  # fmt: skip
+INDEXER_FAILURES = Counter("annals_indexer_failures_total", "Batches that failed.", ["kind"])

@@ -1,0 +1,94 @@
+"""The indexer's loop: claim, mirror, acknowledge."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from datetime import timedelta
+from itertools import groupby
+
+import structlog
+
+from annals_common.errors import DependencyUnavailableError
+from annals_storage.domain.indexing import OutboxEntry
+from annals_storage.indexer.metrics import (
+    INDEXER_FAILURES,
+    OUTBOX_LAG_SECONDS,
+    OUTBOX_PARKED,
+    OUTBOX_PENDING,
+)
+from annals_storage.indexer.mirror import Mirror
+from annals_storage.ports import Outbox
+
+BATCH_EVENTS = 256
+LEASE = timedelta(seconds=30)
+IDLE_SECONDS = 0.05
+OUTAGE_SECONDS = 1.0
+TOTALS_SECONDS = 1.0
+log = structlog.get_logger()
+
+
+class Indexer:
+    """Runs until cancelled. Any number may run side by side; `owner` tells their leases apart."""
+
+    def __init__(self, *, outbox: Outbox, mirror: Mirror, owner: str) -> None:
+        self._outbox, self._mirror, self._owner = outbox, mirror, owner
+
+    async def run(self) -> None:
+        """Mirror forever. Leases left by an earlier run under the same name are taken over."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._work())
+            tasks.create_task(self._measure())
+
+    async def _work(self) -> None:
+        released = False
+        while True:
+            try:
+                released = released or await self._outbox.release(self._owner) >= 0
+                pause = 0.0 if await self.step() else IDLE_SECONDS
+            except DependencyUnavailableError as error:
+                log.warning("indexer waits", cause=error.message)
+                pause = OUTAGE_SECONDS
+            await asyncio.sleep(pause)
+
+    async def step(self) -> int:
+        """Claim one batch and mirror it; return how many entries were claimed."""
+        entries = await self._outbox.claim(self._owner, limit=BATCH_EVENTS, lease=LEASE)
+        entries.sort(key=lambda entry: (entry.tenant_id, entry.key))
+        for _, own in groupby(entries, key=lambda entry: entry.tenant_id):
+            await self._settle(list(own))
+        return len(entries)
+
+    async def _settle(self, entries: Sequence[OutboxEntry]) -> None:
+        try:
+            await self._mirror.refresh(entries)
+        except DependencyUnavailableError:
+            INDEXER_FAILURES.labels("dependency").inc()
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever it is, the other entries go on
+            await self._isolate(entries, error)
+        else:
+            await self._outbox.acknowledge(self._owner, entries)
+
+    async def _isolate(self, entries: Sequence[OutboxEntry], error: Exception) -> None:
+        """Find the entry that fails by halving; pause it with its error."""
+        INDEXER_FAILURES.labels("entry").inc()
+        if len(entries) == 1:
+            log.error("entry failed", key=str(entries[0].key), exc_info=error)
+            await self._outbox.fail(self._owner, entries, repr(error)[:500])
+            return
+        middle = len(entries) // 2
+        await self._settle(entries[:middle])
+        await self._settle(entries[middle:])
+
+    async def _measure(self) -> None:
+        while True:
+            try:
+                totals = await self._outbox.totals()
+            except DependencyUnavailableError:
+                await asyncio.sleep(OUTAGE_SECONDS)
+                continue
+            OUTBOX_PENDING.set(totals.pending)
+            OUTBOX_PARKED.set(totals.parked)
+            OUTBOX_LAG_SECONDS.set(totals.lag_seconds)
+            await asyncio.sleep(TOTALS_SECONDS)
