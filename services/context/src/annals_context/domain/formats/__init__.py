@@ -1,0 +1,1 @@
+"""Providers' formats: canonical events to payloads and back."""

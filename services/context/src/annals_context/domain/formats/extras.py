@@ -1,0 +1,126 @@
+"""What a provider's message holds beyond a canonical event, kept in the event's metadata.
+
+`metadata["openai_chat"]` is a JSON text (so that numbers survive any store) of an object:
+
+- "message": members of the message that have no place in the event, such as `refusal`, and
+  `content` where it was not a string: an array of parts, or null;
+- "call": members of the entry of `tool_calls`, and its `id` where that had to be made unique;
+- "begins_message": true on a tool call that began a message of its own although the event
+  before it is the assistant's too.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Protocol, cast
+
+from annals_context.domain.events import Event
+
+METADATA_KEY = "openai_chat"
+PARTS_SEPARATOR = "\n"
+_PROTECTED_MESSAGE_MEMBERS = frozenset({"role", "content", "tool_calls", "tool_call_id"})
+_PROTECTED_CALL_MEMBERS = frozenset({"id", "function"})
+
+
+def message_extras(event: Event) -> Mapping[str, object]:
+    """Return the members of the message beyond the event; empty when there are none."""
+    return _member(event, "message")
+
+
+def call_extras(event: Event) -> Mapping[str, object]:
+    """Return the members of the `tool_calls` entry beyond the event."""
+    return _member(event, "call")
+
+
+def begins_message(event: Event) -> bool:
+    """Tell whether a tool call began a message of its own."""
+    return _load(event).get("begins_message") is True
+
+
+class Restorer(Protocol):
+    """Decides what of the kept members goes into a payload."""
+
+    def message(self, message: dict[str, object], event: Event) -> None:
+        """Complete a message."""
+        ...
+
+    def call(self, entry: dict[str, object], event: Event) -> None:
+        """Complete an entry of `tool_calls`."""
+        ...
+
+    def call_id(self, event: Event) -> str:
+        """Return the id a tool call has in the payload."""
+        ...
+
+
+class ContentRestorer:
+    """For a model to read: parts such as images come back, bookkeeping does not."""
+
+    def message(self, message: dict[str, object], event: Event) -> None:
+        """Give a message its parts and its role back, unless the text was edited since."""
+        kept = message_extras(event)
+        if kept.get("role") == "developer" and message["role"] == "system":
+            message["role"] = "developer"
+        if "content" in kept and joined_text(kept["content"]) == (message.get("content") or ""):
+            message["content"] = kept["content"]
+
+    def call(self, entry: dict[str, object], event: Event) -> None:
+        """Leave the entry as it is."""
+
+    def call_id(self, event: Event) -> str:
+        """Return the canonical id, unique in its conversation."""
+        return event.tool_call_id
+
+
+class ExactRestorer(ContentRestorer):
+    """For a round trip: every member the original had comes back."""
+
+    def message(self, message: dict[str, object], event: Event) -> None:
+        """Give a message every member back."""
+        super().message(message, event)
+        _update(message, message_extras(event), _PROTECTED_MESSAGE_MEMBERS)
+
+    def call(self, entry: dict[str, object], event: Event) -> None:
+        """Give an entry of `tool_calls` every member back."""
+        _update(entry, call_extras(event), _PROTECTED_CALL_MEMBERS)
+
+    def call_id(self, event: Event) -> str:
+        """Return the id the original had."""
+        original = call_extras(event).get("id")
+        return original if isinstance(original, str) else event.tool_call_id
+
+
+def joined_text(content: object) -> str | None:
+    """Return the text of a `content`: "" for null, the text parts of an array by lines."""
+    if content is None:
+        return ""
+    if not isinstance(content, list):
+        return None
+    texts = [part.get("text") for part in content if _is_text_part(part)]
+    return PARTS_SEPARATOR.join(text for text in texts if isinstance(text, str))
+
+
+def _is_text_part(part: object) -> bool:
+    return isinstance(part, dict) and part.get("type") == "text"
+
+
+def _update(target: dict[str, object], kept: Mapping[str, object], but: frozenset[str]) -> None:
+    target.update({name: value for name, value in kept.items() if name not in but})
+
+
+def _member(event: Event, name: str) -> Mapping[str, object]:
+    member = _load(event).get(name)
+    return cast("Mapping[str, object]", member) if isinstance(member, dict) else {}
+
+
+def _load(event: Event) -> Mapping[str, object]:
+    """Read the metadata leniently: its owner may have written anything there."""
+    text = event.metadata.get(METADATA_KEY)
+    if not isinstance(text, str):
+        return {}
+    try:
+        loaded = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return loaded if isinstance(loaded, dict) else {}

@@ -1,0 +1,120 @@
+"""Contexts as OpenAI's chat messages.
+
+Degraded events stay where they happened: a message keeps its role and ends with its handle; a
+tool group becomes one note of role `system` with a line for each of its events, so that no call
+is ever without its result. Older events are lines of one message of role `system`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from annals_context.domain.events import Event, EventType
+from annals_context.domain.formats import extras, lines
+from annals_context.domain.formats.layout import Line, Parts, Piece
+from annals_context.domain.formats.openai_chat import (
+    Message,
+    dumps,
+    named_message,
+    speaker_role,
+    unit_messages,
+)
+from annals_context.domain.model import DetailLevel
+from annals_context.domain.pairing import Unit
+from annals_context.domain.snippets import snippet
+
+_OPENING = '[{"'
+_BETWEEN = '},{"'
+_CLOSING = "}]"
+_SYSTEM_OPENING = 'role":"system","content":"'
+_NEXT_LINE = "\n#"
+
+
+@dataclass(frozen=True, slots=True)
+class OpenAiLayout:
+    """Writes the JSON array of messages."""
+
+    snippet_chars: int
+
+    def brackets(self) -> tuple[str, ...]:
+        """Return the brackets of the array."""
+        return (_OPENING, _CLOSING)
+
+    def system(self, prompt: str) -> Piece:
+        """Write the system prompt as the first message."""
+        return _piece({"role": "system", "content": prompt})
+
+    def block_frame(self, heading: str) -> Piece:
+        """Write the message around the lines."""
+        return Piece(_block(heading, []))
+
+    def line(self, line: Line) -> Piece:
+        """Write a line up to where the next one begins."""
+        return Piece(_escaped(self._line_text(line) + _NEXT_LINE), (line.event,))
+
+    def native_frame(self) -> Piece:
+        """Write nothing: messages need no heading."""
+        return Piece("")
+
+    def native(self, unit: Unit, detail: DetailLevel) -> tuple[Piece, ...]:
+        """Write the messages of a unit."""
+        if detail is DetailLevel.FULL:
+            rendered = unit_messages(unit, extras.ContentRestorer())
+            return tuple(_piece(one.message, one.events) for one in rendered)
+        if unit.calls or unit.lead is None:
+            return (_piece(self._note(unit, detail), unit.events),)
+        return (_piece(self._shortened(unit.lead, detail), (unit.lead,)),)
+
+    def current(self, text: str) -> Piece:
+        """Write the last message."""
+        return _piece({"role": "user", "content": text})
+
+    def empty(self) -> str:
+        """Return one message that says so."""
+        return dumps([{"role": "system", "content": lines.NO_MESSAGES}])
+
+    def compose(self, parts: Parts) -> str:
+        """Return the array; it holds at least one message."""
+        pieces = [self.system(parts.system).text] if parts.system else []
+        if parts.lines:
+            pieces.append(_block(parts.heading, [self._line_text(line) for line in parts.lines]))
+        pieces.extend(piece.text for piece in parts.native)
+        if parts.current:
+            pieces.append(parts.current.text)
+        if not pieces:
+            return self.empty()
+        return _OPENING + "".join(pieces).removesuffix(_BETWEEN) + _CLOSING
+
+    def _line_text(self, line: Line) -> str:
+        return lines.numbered_line(
+            line.event,
+            line.detail,
+            snippet_chars=self.snippet_chars,
+            start=line.start,
+            date=line.date,
+        )
+
+    def _note(self, unit: Unit, detail: DetailLevel) -> Message:
+        numbered = [f"#{self._line_text(Line(event, detail))}" for event in unit.events]
+        return {"role": "system", "content": "\n".join(numbered)}
+
+    def _shortened(self, event: Event, detail: DetailLevel) -> Message:
+        shown = f"[{event.handle}]"
+        if detail is DetailLevel.SNIPPET:
+            shown = f"{snippet(event.body, max_chars=self.snippet_chars)} {shown}"
+        if event.type is not EventType.MESSAGE:
+            return {"role": speaker_role(event), "content": f"{lines.speaker(event)}: {shown}"}
+        return named_message(speaker_role(event), shown, event.author_name)
+
+
+def _block(heading: str, shown: list[str]) -> str:
+    content = _NEXT_LINE.join([heading, *(shown or [""])])
+    return f'{_SYSTEM_OPENING}{_escaped(content)}"{_BETWEEN}'
+
+
+def _piece(message: Message, events: tuple[Event, ...] = ()) -> Piece:
+    return Piece(dumps(message).removeprefix('{"').removesuffix("}") + _BETWEEN, events)
+
+
+def _escaped(text: str) -> str:
+    return dumps(text)[1:-1]

@@ -1,0 +1,77 @@
+"""Where the tokens of a payload went."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from annals_context.domain.events import Event
+from annals_context.domain.formats.lines import retrieval
+from annals_context.domain.model import ContextItem, DetailLevel, LedgerEntry, Section
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """Items and sections; the sections add up to the total exactly."""
+
+    items: tuple[ContextItem, ...]
+    entries: tuple[LedgerEntry, ...]
+
+
+def make_ledger(items: Sequence[ContextItem], total_tokens: int) -> Ledger:
+    """Charge what no item accounts for to the framing; the total has the last word.
+
+    Should the items alone exceed the total, because joined pieces took fewer tokens, the
+    largest of them is charged less.
+    """
+    charged = _within(list(items), total_tokens)
+    framing = total_tokens - sum(item.tokens for item in charged)
+    sections = dict.fromkeys(item.section for item in sorted(charged, key=_section_order))
+    entries = [_entry(section, charged) for section in sections]
+    return Ledger(tuple(charged), (*entries, LedgerEntry(Section.FRAMING, framing)))
+
+
+def event_item(
+    event: Event, section: Section, detail: DetailLevel, *, tokens: int, score: float = 0.0
+) -> ContextItem:
+    """Return the item of a stored event."""
+    return ContextItem(
+        event_id=event.event_id,
+        seq=event.seq,
+        section=section,
+        detail=detail,
+        tokens=tokens,
+        score=score,
+        handle=event.handle,
+        retrieve_with=retrieval(event.handle),
+    )
+
+
+def apportion(tokens: int, weights: Sequence[int]) -> list[int]:
+    """Split `tokens` into whole parts by weight; the first takes what rounding leaves."""
+    whole = sum(weights)
+    if not whole:
+        return []
+    parts = [tokens * weight // whole for weight in weights]
+    parts[0] += tokens - sum(parts)
+    return parts
+
+
+def _within(items: list[ContextItem], total_tokens: int) -> list[ContextItem]:
+    excess = sum(item.tokens for item in items) - total_tokens
+    while excess > 0:
+        largest = max(range(len(items)), key=lambda index: items[index].tokens)
+        taken = min(excess, items[largest].tokens)
+        items[largest] = replace(items[largest], tokens=items[largest].tokens - taken)
+        excess -= taken
+    return items
+
+
+def _entry(section: Section, items: Iterable[ContextItem]) -> LedgerEntry:
+    own = [item for item in items if item.section is section]
+    counts = [sum(item.detail is detail for item in own) for detail in DetailLevel]
+    return LedgerEntry(section, sum(item.tokens for item in own), *counts)
+
+
+def _section_order(item: ContextItem) -> int:
+    return list(Section).index(item.section)

@@ -1,0 +1,146 @@
+"""What could go into a context, and in which order it is offered a place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from annals_context.domain.events import Event
+from annals_context.domain.model import ContextRequest, Hit, Section
+from annals_context.domain.pairing import Unit, group_units, is_tool_event
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A unit, the section it would stand in and what the search found of it, by seq."""
+
+    unit: Unit
+    section: Section
+    hits: Mapping[int, Hit] = field(default_factory=dict)
+
+    @property
+    def score(self) -> float:
+        """The best score of its events; 0 when none was searched for."""
+        return max((hit.score for hit in self.hits.values()), default=0.0)
+
+    def score_of(self, event: Event) -> float:
+        """Return the score of one of its events; 0 when it was not searched for."""
+        hit = self.hits.get(event.seq)
+        return hit.score if hit else 0.0
+
+    def start_of(self, event: Event) -> int:
+        """Return where a snippet of one of its events begins, in characters of its body."""
+        hit = self.hits.get(event.seq)
+        return max(0, hit.chunk_start - event.body_offset) if hit else 0
+
+    @property
+    def is_native(self) -> bool:
+        """True when it stands in the recent window, as what it is."""
+        return self.section is Section.RECENT
+
+    @property
+    def key(self) -> tuple[bool, tuple[int, ...]]:
+        """Identify what it is written as."""
+        return (self.is_native, tuple(event.seq for event in self.unit.events))
+
+    @property
+    def first_seq(self) -> int:
+        """Position of its first event: where it stands."""
+        return self.unit.events[0].seq
+
+    @property
+    def newest_seq(self) -> int:
+        """Position of its newest event."""
+        return max(event.seq for event in self.unit.events)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Candidates in the order they are offered a place; `mandatory` comes before all."""
+
+    mandatory: Candidate | None
+    recent: tuple[Candidate, ...]
+    relevant: tuple[Candidate, ...]
+    index: tuple[Candidate, ...]
+
+
+def make_plan(request: ContextRequest) -> Plan:
+    """Sort the events of a request into sections; recent wins over relevant over index."""
+    pool = _pool(request)
+    recent_seqs = {event.seq for event in request.recent}
+    must = None if request.current_message else _must_have(pool)
+    if must:
+        recent_seqs.add(must.seq)
+    return _sorted_plan(_candidates(pool, recent_seqs, request.relevant), must)
+
+
+def make_whole_plan(request: ContextRequest) -> Plan | None:
+    """Plan the conversation as one recent window; None when events of it are not at hand."""
+    pool = _pool(request)
+    if len(pool) < request.total_events or not pool:
+        return None
+    seqs = {event.seq for event in pool}
+    return _sorted_plan(_candidates(pool, seqs, request.relevant), None)
+
+
+def _pool(request: ContextRequest) -> list[Event]:
+    found = [hit.event for hit in request.relevant]
+    by_seq = {event.seq: event for event in (*request.others, *found, *request.recent)}
+    pool = [by_seq[seq] for seq in sorted(by_seq)]
+    if request.include_tool_calls:
+        return pool
+    return [event for event in pool if not is_tool_event(event)]
+
+
+def _must_have(pool: Sequence[Event]) -> Event | None:
+    """Return the newest message of the user, or the newest event when there is none."""
+    of_user = (event for event in reversed(pool) if event.is_user_message)
+    return next(of_user, pool[-1] if pool else None)
+
+
+def _candidates(
+    pool: Sequence[Event], recent_seqs: set[int], hits: Sequence[Hit]
+) -> list[Candidate]:
+    best = _best_hits(hits)
+    candidates = []
+    for unit in group_units(pool):
+        if any(event.seq in recent_seqs for event in unit.events):
+            candidates.append(_candidate(unit, Section.RECENT, best))
+        else:
+            candidates.extend(_historical(part, best) for part in unit.without_lead())
+    return candidates
+
+
+def _historical(unit: Unit, best: Mapping[int, Hit]) -> Candidate:
+    is_found = any(event.seq in best for event in unit.events)
+    return _candidate(unit, Section.RELEVANT if is_found else Section.INDEX, best)
+
+
+def _candidate(unit: Unit, section: Section, best: Mapping[int, Hit]) -> Candidate:
+    hits = {event.seq: best[event.seq] for event in unit.events if event.seq in best}
+    return Candidate(unit, section, hits)
+
+
+def _best_hits(hits: Iterable[Hit]) -> dict[int, Hit]:
+    best: dict[int, Hit] = {}
+    for hit in hits:
+        known = best.get(hit.event.seq)
+        if known is None or hit.score > known.score:
+            best[hit.event.seq] = hit
+    return best
+
+
+def _sorted_plan(candidates: Sequence[Candidate], must: Event | None) -> Plan:
+    newest_first = sorted(candidates, key=lambda one: -one.newest_seq)
+    mandatory = next((one for one in newest_first if must and must in one.unit.events), None)
+    return Plan(
+        mandatory,
+        tuple(one for one in newest_first if one.is_native and one is not mandatory),
+        tuple(
+            sorted(
+                (one for one in newest_first if one.section is Section.RELEVANT),
+                key=lambda one: -one.score,
+            )
+        ),
+        tuple(one for one in newest_first if one.section is Section.INDEX),
+    )

@@ -1,0 +1,46 @@
+"""Short pieces of long texts, cut where a reader would accept it."""
+
+from __future__ import annotations
+
+import regex  # type: ignore[import-untyped]
+
+ELLIPSIS = "…"
+_GRAPHEME = regex.compile(r"\X")
+_WORD_LOOKBACK_CHARS = 40
+_SCAN_FACTOR = 4
+_SCAN_SLACK_CHARS = 64
+
+
+def snippet(text: str, *, max_chars: int, start: int = 0) -> str:
+    """Return up to `max_chars` characters of `text` from about `start`, on one line.
+
+    White space is collapsed and grapheme clusters stay whole, unless the first alone is longer
+    than the snippet. An ellipsis, which is not counted, marks each side that was cut.
+    """
+    begin = _word_start(text, start)
+    scanned = text[begin : begin + max_chars * _SCAN_FACTOR + _SCAN_SLACK_CHARS]
+    line = " ".join(scanned.split())
+    cut = cut_to_graphemes(line, max_chars)
+    is_whole = len(cut) == len(line) and begin + len(scanned) >= len(text)
+    return f"{ELLIPSIS if begin else ''}{cut}{'' if is_whole else ELLIPSIS}"
+
+
+def cut_to_graphemes(text: str, max_chars: int) -> str:
+    """Return the longest beginning of whole grapheme clusters within `max_chars` characters."""
+    if len(text) <= max_chars:
+        return text
+    end = 0
+    for cluster in _GRAPHEME.finditer(text, endpos=min(len(text), max_chars + _SCAN_SLACK_CHARS)):
+        if cluster.end() > max_chars:
+            break
+        end = cluster.end()
+    return text[: end or max_chars].rstrip()
+
+
+def _word_start(text: str, start: int) -> int:
+    """Step back from `start` to the beginning of its word, at most a few characters."""
+    if start <= 0 or start >= len(text):
+        return 0
+    lowest = max(0, start - _WORD_LOOKBACK_CHARS)
+    space = max(text.rfind(" ", lowest, start), text.rfind("\n", lowest, start))
+    return space + 1 if space >= 0 else lowest if lowest == 0 else start
