@@ -13,7 +13,7 @@ class TiktokenCounter:
     """Counts tokens in o200k_base, offline. Safe to share between threads.
 
     Implements `TokenCounter`. A loop beats tiktoken's own batches here: 1,000 texts of 30
-    tokens take 8 ms, against 20 ms for `encode_ordinary_batch` on two threads.
+    tokens take 4 ms, against 16 ms for `encode_ordinary_batch` on two threads.
     """
 
     def __init__(self) -> None:
