@@ -8,11 +8,11 @@ from uuid import UUID, uuid4
 
 import numpy as np
 import pytest
-from annals_storage.domain.search import SearchScope, Signal, SparseVector, VectorQuery
-from annals_storage.ports import VectorIndex
-
 from tests.contract import vector_engines
 from tests.contract.vector_points import ask, chunk, found, ids, random_units, terms, unit
+
+from annals_storage.domain.search import SearchScope, Signal, SparseVector, VectorQuery
+from annals_storage.ports import VectorIndex
 
 
 @pytest.fixture(params=vector_engines.ENGINES)

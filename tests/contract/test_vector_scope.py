@@ -7,14 +7,14 @@ from datetime import timedelta
 from uuid import UUID, uuid4
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.contract import vector_engines
+from tests.contract.vector_points import NOON, ask, chunk, found, in_scope, terms
+
 from annals_storage.domain.events import EventType, Role
 from annals_storage.domain.search import ChunkPoint, SearchScope, Signal
 from annals_storage.ports import VectorIndex
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-
-from tests.contract import vector_engines
-from tests.contract.vector_points import NOON, ask, chunk, found, in_scope, terms
 
 MICROSECOND = timedelta(microseconds=1)
 AGENTS = (uuid4(), uuid4())
@@ -119,33 +119,40 @@ points = st.builds(
 
 
 def some(values):
-    return st.lists(st.sampled_from(values), max_size=2).map(tuple)
+    return st.lists(st.sampled_from(values), min_size=1, max_size=2).map(tuple)
 
 
-scopes = st.builds(
-    SearchScope,
-    st.sampled_from((TENANT, OTHER_TENANT)),
-    conversation_ids=some(CONVERSATIONS),
-    agent_ids=some(AGENTS),
-    user_id=maybe(st.none(), st.sampled_from(USERS)),
-    session_id=maybe(st.none(), st.just("s-1")),
-    types=some(list(EventType)),
-    roles=some(list(Role)),
-    tool_names=some(TOOLS),
-    start_time=maybe(st.none(), times),
-    end_time=maybe(st.none(), times),
-    exclude_event_ids=some(EVENTS),
-)
+CONDITIONS = {
+    "conversation_ids": some(CONVERSATIONS),
+    "agent_ids": some(AGENTS),
+    "user_id": st.sampled_from(USERS),
+    "session_id": st.just("s-1"),
+    "types": some(list(EventType)),
+    "roles": some(list(Role)),
+    "tool_names": some(TOOLS),
+    "start_time": times,
+    "end_time": times,
+    "exclude_event_ids": some(EVENTS),
+}
+
+
+def scope_with(conditions: set[str]) -> st.SearchStrategy[SearchScope]:
+    chosen = {name: CONDITIONS[name] for name in conditions}
+    return st.builds(SearchScope, st.sampled_from((TENANT, OTHER_TENANT)), **chosen)
+
+
+# More conditions at once would leave nothing to find in most examples.
+scopes = st.sets(st.sampled_from(sorted(CONDITIONS)), max_size=3).flatmap(scope_with)
 
 
 @settings(
-    max_examples=40,
+    max_examples=50,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(
     batch=st.lists(points, min_size=1, max_size=30, unique_by=lambda point: point.chunk_id),
-    asked=st.lists(scopes, min_size=1, max_size=4),
+    asked=st.lists(scopes, min_size=1, max_size=6),
 )
 async def test_scopes_mean_what_plain_python_says(
     index: VectorIndex, batch: list[ChunkPoint], asked: list[SearchScope]

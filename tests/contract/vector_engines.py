@@ -9,12 +9,12 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from qdrant_client import AsyncQdrantClient
+from tests.contract.vector_points import DIMENSIONS
+
 from annals_storage.ports import VectorIndex
 from annals_storage.vectors.edge import EdgeVectorIndex
 from annals_storage.vectors.server import ServerVectorIndex, connect
-from qdrant_client import AsyncQdrantClient
-
-from tests.contract.vector_points import DIMENSIONS
 
 SERVER_URL = os.environ.get("ANNALS_TEST_QDRANT_URL")
 

@@ -7,6 +7,8 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import numpy as np
+from numpy.typing import NDArray
+
 from annals_storage.domain.events import EventType
 from annals_storage.domain.search import (
     ChunkPoint,
@@ -16,7 +18,6 @@ from annals_storage.domain.search import (
     SparseVector,
     VectorQuery,
 )
-from numpy.typing import NDArray
 
 DIMENSIONS = 8
 NOON = datetime(2026, 3, 1, 12, 0, 0, 123456, tzinfo=UTC)

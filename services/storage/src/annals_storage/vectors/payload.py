@@ -13,7 +13,6 @@ from typing import Any
 from uuid import UUID
 
 from annals_common.errors import DependencyUnavailableError
-
 from annals_storage.domain.search import (
     ChunkPoint,
     DenseVector,
