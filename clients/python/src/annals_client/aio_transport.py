@@ -91,6 +91,7 @@ class AsyncTransport:
         try:
             for batch in bulk.begin_stream():
                 await _write(stream, batch)
+                yield bulk.acknowledged(await _read(stream))
             while await _fill(bulk, batches, stream):
                 yield bulk.acknowledged(await _read(stream))
             await _finish(stream)
@@ -111,6 +112,12 @@ async def _write(stream: Any, batch: pb.StreamAppendEventsRequest) -> None:
     except asyncio.InvalidStateError:
         # The stream has ended; reading from it raises the reason.
         await _read(stream)
+    except grpc.aio.AioRpcError as error:
+        # grpc.aio hides why a stream ended when a write notices it first. The next stream
+        # begins one batch at a time, so that a read learns the reason.
+        if error.code() is grpc.StatusCode.INTERNAL:
+            raise ended_early() from error
+        raise
 
 
 async def _read(stream: Any) -> pb.StreamAppendEventsResponse:

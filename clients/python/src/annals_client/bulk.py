@@ -74,7 +74,7 @@ class BulkAppend:
         return bool(self._in_flight)
 
     def begin_stream(self) -> list[pb.StreamAppendEventsRequest]:
-        """Note that a new stream begins; return what to send again on it."""
+        """Note that a new stream begins; return what to send again on it, one at a time."""
         self._stream_batches = self._stream_replayed = 0
         return list(self._in_flight)
 

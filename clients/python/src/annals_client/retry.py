@@ -18,9 +18,7 @@ from annals_client.errors import AnnalsRpcError
 
 MAX_ATTEMPTS = 5
 _FINAL_REASONS = frozenset({"SEQ_MISMATCH", "VERSION_MISMATCH"})
-_RETRYABLE_CODES = frozenset(
-    {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.RESOURCE_EXHAUSTED, grpc.StatusCode.ABORTED}
-)
+_RETRYABLE_CODES = frozenset({grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.ABORTED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +39,9 @@ def is_transient(error: AnnalsRpcError) -> bool:
     """Tell whether the same call may succeed later."""
     if error.reason in _FINAL_REASONS:
         return False
+    if error.code is grpc.StatusCode.RESOURCE_EXHAUSTED:
+        # Without a reason it is gRPC's own limit of a message's size, which stays.
+        return bool(error.reason) or error.retry_after_s is not None
     # A server that shuts down cancels what is still running, without a reason of ours.
     cut_off = error.code is grpc.StatusCode.CANCELLED and not error.reason
     return cut_off or error.code in _RETRYABLE_CODES

@@ -86,6 +86,7 @@ class Transport:
         try:
             for batch in bulk.begin_stream():
                 outbox.put(batch)
+                yield bulk.acknowledged(_next(stream))
             while _fill(bulk, batches, outbox):
                 yield bulk.acknowledged(_next(stream))
             outbox.put(None)

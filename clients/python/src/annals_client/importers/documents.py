@@ -59,6 +59,8 @@ def read_documents(
                     on_progress(reader.consumed_chars)
     except OSError as error:
         raise ImportFileError(f"{path}: {error.strerror}") from None
+    except RecursionError:
+        raise ImportFileError(f"{path}: is nested too deeply") from None
     except ValueError as error:
         raise ImportFileError(f"{path}: is not JSON: {error}") from None
 
