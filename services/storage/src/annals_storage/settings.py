@@ -1,0 +1,62 @@
+"""Settings of the storage service, from the environment: ANNALS_STORAGE_…"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, SecretStr, field_validator, model_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from annals_common.settings import ServerSettings
+from annals_storage.embedding.minilm import MODEL_NAME
+
+_SHA256_HEX = re.compile(r"[0-9a-f]{64}")
+
+
+class StorageSettings(BaseSettings):
+    """All settings; nested ones are joined by two underscores, as in SERVER__ADDRESS."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="ANNALS_STORAGE_", env_nested_delimiter="__", extra="forbid"
+    )
+
+    server: ServerSettings = ServerSettings(address="127.0.0.1:50051")
+    database_url: SecretStr = Field(
+        SecretStr(""), description="libpq URL or conninfo of the role annals_app"
+    )
+    database_max_connections: int = Field(10, ge=1, le=1000)
+    statement_timeout_ms: int = Field(30_000, ge=100)
+    admin_key_sha256: str = Field("", description="hex SHA-256 of the installation's admin key")
+    data_dir: Path = Field(Path("build/data"), description="model files and the embedded engine")
+    embedding_model: str = MODEL_NAME
+    embedding_model_dir: Path | None = Field(None, description="a local model instead of the hub")
+    embedding_threads: int = Field(2, ge=1)
+    bm25_language: str = "english"
+    vector_engine: Literal["edge", "server"] = "edge"
+    qdrant_url: str = Field("", description="with vector_engine=server")
+    qdrant_api_key: SecretStr = SecretStr("")
+    qdrant_collection: str = "annals"
+    run_indexer: bool = Field(default=True, description="index in this process too")
+    indexer_name: str = Field("", description="tells indexers' leases apart; empty: the host name")
+
+    @field_validator("admin_key_sha256")
+    @classmethod
+    def _check_hash(cls, value: str) -> str:
+        if value and not _SHA256_HEX.fullmatch(value):
+            raise ValueError("must be 64 lower-case hexadecimal digits")
+        return value
+
+    @model_validator(mode="after")
+    def _check_engine(self) -> StorageSettings:
+        if self.vector_engine == "server" and not self.qdrant_url:
+            raise ValueError("qdrant_url is required with vector_engine=server")
+        if self.vector_engine == "edge" and not self.run_indexer:
+            raise ValueError("vector_engine=edge serves one process: run_indexer must be true")
+        return self
+
+    @property
+    def admin_key_hash(self) -> bytes | None:
+        """The hash as bytes, or None when there is no admin key."""
+        return bytes.fromhex(self.admin_key_sha256) if self.admin_key_sha256 else None

@@ -1,0 +1,93 @@
+"""A real storage service in this process: PostgreSQL, Edge engine, model, gRPC socket."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from pydantic import SecretStr
+
+from annals_client import AsyncAnnalsClient
+from annals_common.settings import ServerSettings
+from annals_local.postgres import LocalPostgres
+from annals_storage.app import StorageApp
+from annals_storage.settings import StorageSettings
+
+ADMIN_KEY = "test-admin-key"
+
+
+@dataclass(frozen=True, slots=True)
+class Tenant:
+    """A fresh tenant and a client that acts for it."""
+
+    tenant_id: str
+    api_key: str
+    client: AsyncAnnalsClient
+
+
+@dataclass(frozen=True, slots=True)
+class RunningStorage:
+    """Where the service listens and how to act in it."""
+
+    app: StorageApp
+    address: str
+
+    def client(self, api_key: str) -> AsyncAnnalsClient:
+        return AsyncAnnalsClient(storage=self.address, api_key=api_key, admin_key=ADMIN_KEY)
+
+
+def storage_settings(postgres: LocalPostgres, data_dir: Path, **overrides: object) -> StorageSettings:
+    """Settings for a service of its own over this PostgreSQL."""
+    values: dict[str, object] = {
+        "server": ServerSettings(address="127.0.0.1:0", drain_seconds=5),
+        "database_url": SecretStr(postgres.app_url),
+        "admin_key_sha256": hashlib.sha256(ADMIN_KEY.encode()).hexdigest(),
+        "data_dir": data_dir,
+        "embedding_threads": 1,
+        "indexer_name": f"test-{uuid4()}",
+    }
+    return StorageSettings(**{**values, **overrides})
+
+
+@asynccontextmanager
+async def running_storage(settings: StorageSettings) -> AsyncIterator[RunningStorage]:
+    app = StorageApp(settings)
+    try:
+        await app.start()
+        yield RunningStorage(app, f"127.0.0.1:{app.port}")
+    finally:
+        await app.stop()
+
+
+@pytest.fixture(scope="session")
+async def storage(
+    postgres: LocalPostgres, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[RunningStorage]:
+    """The storage service of this test session."""
+    async with running_storage(storage_settings(postgres, tmp_path_factory.mktemp("data"))) as it:
+        yield it
+
+
+@asynccontextmanager
+async def fresh_tenant(storage: RunningStorage) -> AsyncIterator[Tenant]:
+    async with storage.client("") as admin:
+        created = await admin.tenants.create(f"tenant {uuid4()}")
+    async with storage.client(created.api_key_secret) as client:
+        yield Tenant(created.tenant.tenant_id, created.api_key_secret, client)
+
+
+@pytest.fixture
+async def tenant(storage: RunningStorage) -> AsyncIterator[Tenant]:
+    async with fresh_tenant(storage) as it:
+        yield it
+
+
+@pytest.fixture
+async def other_tenant(storage: RunningStorage) -> AsyncIterator[Tenant]:
+    async with fresh_tenant(storage) as it:
+        yield it
