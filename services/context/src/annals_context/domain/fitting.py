@@ -60,6 +60,8 @@ class Filling:
     ) -> int:
         """Place a candidate at the first level within `limit`; return what it cost, or 0."""
         bound = self.remaining if limit is None else min(limit, self.remaining)
+        if bound <= 0:
+            return 0
         opening = self._opening_tokens(candidate)
         for detail in details:
             if self.pricing.fits(candidate, detail, bound - opening):
@@ -111,23 +113,16 @@ class Filling:
     def _place(self, candidate: Candidate, detail: DetailLevel, opening: int) -> int:
         cost = opening + self.pricing.tokens(candidate, detail)
         self._placed[id(candidate)] = (candidate, detail)
-        self._opened.update(_openings(candidate))
+        self._opened.update(candidate.openings)
         self.remaining -= cost
         return cost
 
     def _opening_tokens(self, candidate: Candidate) -> int:
         """Return the cost of frames and dates that nobody opened yet."""
         tokens = 0
-        for _, date in _openings(candidate) - self._opened:
+        for _, date in candidate.openings - self._opened:
             if date:
                 tokens += self.pricing.date_tokens(date)
             else:
                 tokens += self.pricing.frame_tokens(candidate, self.strategy.heading)
         return tokens
-
-
-def _openings(candidate: Candidate) -> set[tuple[bool, str]]:
-    """Return the frames a candidate needs: its part of the payload and its days."""
-    if candidate.is_native:
-        return {(True, "")}
-    return {(False, ""), *((False, event.date) for event in candidate.unit.events)}

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from annals_context.domain.events import TOOL_TYPES, Event, EventType, Role
 from annals_context.domain.formats import extras
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Unit:
     """Events that are shown together or not at all.
 
@@ -22,7 +23,7 @@ class Unit:
     calls: tuple[Event, ...] = ()
     results: tuple[tuple[int, Event], ...] = ()
 
-    @property
+    @cached_property
     def events(self) -> tuple[Event, ...]:
         """All its events in the order of a payload."""
         lead = (self.lead,) if self.lead else ()

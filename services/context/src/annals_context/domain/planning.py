@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from annals_context.domain.events import Event
 from annals_context.domain.model import ContextRequest, Hit, Section
 from annals_context.domain.pairing import Unit, group_units, is_tool_event
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Candidate:
     """A unit, the section it would stand in and what the search found of it, by seq."""
 
@@ -33,22 +34,29 @@ class Candidate:
         hit = self.hits.get(event.seq)
         return max(0, hit.chunk_start - event.body_offset) if hit else 0
 
-    @property
+    @cached_property
     def is_native(self) -> bool:
         """True when it stands in the recent window, as what it is."""
         return self.section is Section.RECENT
 
-    @property
+    @cached_property
     def key(self) -> tuple[bool, tuple[int, ...]]:
         """Identify what it is written as."""
         return (self.is_native, tuple(event.seq for event in self.unit.events))
+
+    @cached_property
+    def openings(self) -> frozenset[tuple[bool, str]]:
+        """What it needs around it: its part of the payload, and the days of its lines."""
+        if self.is_native:
+            return frozenset({(True, "")})
+        return frozenset({(False, ""), *((False, event.date) for event in self.unit.events)})
 
     @property
     def first_seq(self) -> int:
         """Position of its first event: where it stands."""
         return self.unit.events[0].seq
 
-    @property
+    @cached_property
     def newest_seq(self) -> int:
         """Position of its newest event."""
         return max(event.seq for event in self.unit.events)

@@ -10,7 +10,7 @@ from annals_context.domain.model import DetailLevel
 from annals_context.domain.planning import Candidate
 
 _PROBE_CHARS_PER_TOKEN = 16
-_PROBE_SLACK_TOKENS = 16
+_PROBE_SLACK_TOKENS = 8
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import regex  # type: ignore[import-untyped]
 
 ELLIPSIS = "…"
 _GRAPHEME = regex.compile(r"\X")
+_LAST_ASCII = regex.compile(r"(?r)[\x00-\x7f]")
 _WORD_LOOKBACK_CHARS = 40
 _SCAN_FACTOR = 4
 _SCAN_SLACK_CHARS = 64
@@ -29,8 +30,10 @@ def cut_to_graphemes(text: str, max_chars: int) -> str:
     """Return the longest beginning of whole grapheme clusters within `max_chars` characters."""
     if len(text) <= max_chars:
         return text
-    end = 0
-    for cluster in _GRAPHEME.finditer(text, endpos=min(len(text), max_chars + _SCAN_SLACK_CHARS)):
+    # A cluster begins at every ASCII character, so none before the last one can be cut.
+    ascii_before = _LAST_ASCII.search(text, 0, max_chars)
+    end = ascii_before.start() if ascii_before else 0
+    for cluster in _GRAPHEME.finditer(text, end, max_chars + _SCAN_SLACK_CHARS):
         if cluster.end() > max_chars:
             break
         end = cluster.end()

@@ -1,0 +1,15 @@
+"""How many examples a property is tried with: ANNALS_HYPOTHESIS_PROFILE, or the default."""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import HealthCheck, settings
+
+_EXAMPLES = {"default": 150, "thorough": 3_000, "big": 50_000}
+
+PROFILE = settings(
+    max_examples=_EXAMPLES[os.environ.get("ANNALS_HYPOTHESIS_PROFILE", "default")],
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
