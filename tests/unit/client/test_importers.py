@@ -100,11 +100,10 @@ class TestShapes:
 class TestIdentity:
     def test_content_makes_the_id_and_the_file_does_not(self, tmp_path):
         (first,) = read_documents(write(tmp_path, HELLO, "a.json"))
-        grown = read_documents(
-            write(tmp_path, f"{json.dumps(HELLO)}\n{json.dumps(OTHER)}", "b.jsonl")
-        )
+        lines = f"{json.dumps(HELLO)}\n{json.dumps(OTHER)}"
+        renamed, _added = read_documents(write(tmp_path, lines, "b.jsonl"))
 
-        assert [document.conversation_id for document in grown][0] == first.conversation_id
+        assert renamed.conversation_id == first.conversation_id
 
     def test_equal_conversations_of_a_file_are_told_apart(self, tmp_path):
         path = write(tmp_path, [HELLO, HELLO, OTHER])
