@@ -287,4 +287,5 @@ def test_a_giant_is_not_counted_to_its_end(giant: str):
     events = chat("alpha", giant, "beta")
     context = prepared(request(events, recent=events, counter=Watching()))
     assert places(context)[2] == (Section.RECENT, DetailLevel.SNIPPET)
+    prepared(request([], current_message=giant, counter=Watching()))
     assert max(counted) < 50_000

@@ -139,7 +139,7 @@ def _current_within(assembly: _Assembly, limit: int) -> CurrentMessage | None:
 
 def _current_choices(assembly: _Assembly, limit: int) -> Iterable[CurrentMessage]:
     text, least = assembly.request.current_message, assembly.request.snippet_chars
-    if len(text) <= limit * LONGEST_TOKEN_BYTES:
+    if not assembly.pricing.surely_exceeds(text, limit):
         yield _current(assembly, text, DetailLevel.FULL)
     chars = min(len(text), limit * _CHARS_PER_TOKEN)
     while chars > least:

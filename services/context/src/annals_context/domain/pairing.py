@@ -4,30 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 
 from annals_context.domain.events import TOOL_TYPES, Event, EventType, Role
 from annals_context.domain.formats import extras
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Unit:
     """Events that are shown together or not at all.
 
     Either `lead` alone (a message, a note, an error, a result whose call is not there), or the
     parallel `calls` of one turn with their `results`, led by what the assistant said with them.
-    `results` holds (index of the call, result) in the order of the conversation.
+    `results` holds (index of the call, result) in the order of the conversation; `events` holds
+    all of them in the order of a payload.
     """
 
+    events: tuple[Event, ...]
     lead: Event | None = None
     calls: tuple[Event, ...] = ()
     results: tuple[tuple[int, Event], ...] = ()
-
-    @cached_property
-    def events(self) -> tuple[Event, ...]:
-        """All its events in the order of a payload."""
-        lead = (self.lead,) if self.lead else ()
-        return (*lead, *self.calls, *(result for _, result in self.results))
 
     @property
     def unanswered(self) -> tuple[int, ...]:
@@ -39,7 +34,8 @@ class Unit:
         """Return it with the assistant's words as a unit of their own."""
         if self.lead is None or not self.calls:
             return (self,)
-        return (Unit(lead=self.lead), Unit(calls=self.calls, results=self.results))
+        head, rest = self.events[:1], self.events[1:]
+        return (Unit(head, self.lead), Unit(rest, calls=self.calls, results=self.results))
 
 
 @dataclass(slots=True)
@@ -50,7 +46,9 @@ class _Draft:
     answered: set[int] = field(default_factory=set)
 
     def freeze(self) -> Unit:
-        return Unit(self.lead, tuple(self.calls), tuple(self.results))
+        lead = (self.lead,) if self.lead else ()
+        events = (*lead, *self.calls, *(result for _, result in self.results))
+        return Unit(events, self.lead, tuple(self.calls), tuple(self.results))
 
     def open_call(self, tool_call_id: str) -> int | None:
         for index, call in enumerate(self.calls):

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 
 from annals_context.domain.events import Event
 from annals_context.domain.model import ContextRequest, Hit, Section
 from annals_context.domain.pairing import Unit, group_units, is_tool_event
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Candidate:
     """A unit, the section it would stand in and what the search found of it, by seq."""
 
@@ -24,6 +23,10 @@ class Candidate:
         """The best score of its events; 0 when none was searched for."""
         return max((hit.score for hit in self.hits.values()), default=0.0)
 
+    def holds(self, event: Event) -> bool:
+        """Tell whether an event is in the unit."""
+        return any(own.seq == event.seq for own in self.unit.events)
+
     def score_of(self, event: Event) -> float:
         """Return the score of one of its events; 0 when it was not searched for."""
         hit = self.hits.get(event.seq)
@@ -34,17 +37,17 @@ class Candidate:
         hit = self.hits.get(event.seq)
         return max(0, hit.chunk_start - event.body_offset) if hit else 0
 
-    @cached_property
+    @property
     def is_native(self) -> bool:
         """True when it stands in the recent window, as what it is."""
         return self.section is Section.RECENT
 
-    @cached_property
+    @property
     def key(self) -> tuple[bool, tuple[int, ...]]:
         """Identify what it is written as."""
         return (self.is_native, tuple(event.seq for event in self.unit.events))
 
-    @cached_property
+    @property
     def openings(self) -> frozenset[tuple[bool, str]]:
         """What it needs around it: its part of the payload, and the days of its lines."""
         if self.is_native:
@@ -56,10 +59,11 @@ class Candidate:
         """Position of its first event: where it stands."""
         return self.unit.events[0].seq
 
-    @cached_property
+    @property
     def newest_seq(self) -> int:
         """Position of its newest event."""
-        return max(event.seq for event in self.unit.events)
+        events = self.unit.events
+        return events[0].seq if len(events) == 1 else max(event.seq for event in events)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,13 +119,13 @@ def _candidates(
         if any(event.seq in recent_seqs for event in unit.events):
             candidates.append(_candidate(unit, Section.RECENT, best))
         else:
-            candidates.extend(_historical(part, best) for part in unit.without_lead())
+            candidates += [_historical(part, best) for part in unit.without_lead()]
     return candidates
 
 
 def _historical(unit: Unit, best: Mapping[int, Hit]) -> Candidate:
-    is_found = any(event.seq in best for event in unit.events)
-    return _candidate(unit, Section.RELEVANT if is_found else Section.INDEX, best)
+    found = _candidate(unit, Section.RELEVANT, best)
+    return found if found.hits else Candidate(unit, Section.INDEX)
 
 
 def _candidate(unit: Unit, section: Section, best: Mapping[int, Hit]) -> Candidate:
@@ -138,17 +142,13 @@ def _best_hits(hits: Iterable[Hit]) -> dict[int, Hit]:
     return best
 
 
-def _sorted_plan(candidates: Sequence[Candidate], must: Event | None) -> Plan:
-    newest_first = sorted(candidates, key=lambda one: -one.newest_seq)
-    mandatory = next((one for one in newest_first if must and must in one.unit.events), None)
-    return Plan(
-        mandatory,
-        tuple(one for one in newest_first if one.is_native and one is not mandatory),
-        tuple(
-            sorted(
-                (one for one in newest_first if one.section is Section.RELEVANT),
-                key=lambda one: -one.score,
-            )
-        ),
-        tuple(one for one in newest_first if one.section is Section.INDEX),
-    )
+def _sorted_plan(candidates: Iterable[Candidate], must: Event | None) -> Plan:
+    newest_first = sorted(candidates, key=lambda one: one.newest_seq, reverse=True)
+    mandatory = next((one for one in newest_first if must and one.holds(must)), None)
+    by_section: dict[Section, list[Candidate]] = {section: [] for section in Section}
+    for candidate in newest_first:
+        if candidate is not mandatory:
+            by_section[candidate.section].append(candidate)
+    relevant = sorted(by_section[Section.RELEVANT], key=lambda one: one.score, reverse=True)
+    recent, index = by_section[Section.RECENT], by_section[Section.INDEX]
+    return Plan(mandatory, tuple(recent), tuple(relevant), tuple(index))

@@ -9,8 +9,9 @@ from annals_context.domain.formats.layout import Layout, Line, Piece
 from annals_context.domain.model import DetailLevel
 from annals_context.domain.planning import Candidate
 
-_PROBE_CHARS_PER_TOKEN = 16
-_PROBE_SLACK_TOKENS = 8
+_SAMPLE_CHARS_PER_TOKEN = 16
+_SAMPLE_SLACK_TOKENS = 8
+"""A sample may end within a word and then count a little more than it does in its text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,15 +81,14 @@ class Pricing:
             for event in candidate.unit.events
         )
 
-    def _is_giant(self, candidate: Candidate, limit: int) -> bool:
-        """Tell whether the texts exceed `limit` tokens for sure, by length or by a sample."""
-        bodies = [event.body for event in candidate.unit.events]
-        if sum(map(len, bodies)) > limit * LONGEST_TOKEN_BYTES:
+    def surely_exceeds(self, text: str, limit: int) -> bool:
+        """Tell by its length or a sample that a text takes more than `limit` tokens."""
+        if len(text) > limit * LONGEST_TOKEN_BYTES:
             return True
-        sample_chars = limit * _PROBE_CHARS_PER_TOKEN
-        return any(self._sample_exceeds(body, sample_chars, limit) for body in bodies)
-
-    def _sample_exceeds(self, text: str, sample_chars: int, limit: int) -> bool:
+        sample_chars = limit * _SAMPLE_CHARS_PER_TOKEN
         if len(text) <= sample_chars:
             return False
-        return self.counter.count(text[:sample_chars]) > limit + _PROBE_SLACK_TOKENS
+        return self.counter.count(text[:sample_chars]) > limit + _SAMPLE_SLACK_TOKENS
+
+    def _is_giant(self, candidate: Candidate, limit: int) -> bool:
+        return any(self.surely_exceeds(event.body, limit) for event in candidate.unit.events)

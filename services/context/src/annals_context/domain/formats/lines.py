@@ -20,7 +20,7 @@ _RETRIEVAL = 'get_message_by_id("{}")'
 
 def indented(text: str) -> str:
     """Return the text with every line but the first indented by one space."""
-    return _LINE_BREAK.sub(r"\1 ", text)
+    return text if text.isprintable() else _LINE_BREAK.sub(r"\1 ", text)
 
 
 def speaker(event: Event) -> str:
@@ -74,4 +74,4 @@ def retrieval(handle: str) -> str:
 
 
 def _label(name: str) -> str:
-    return _LABEL_UNSAFE.sub(" ", name).strip()
+    return name if name.isalnum() else _LABEL_UNSAFE.sub(" ", name).strip()

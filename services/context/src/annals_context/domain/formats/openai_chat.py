@@ -28,6 +28,7 @@ from annals_context.domain.pairing import Unit, group_units
 MISSING_RESULT = "(no result was recorded for this call)"
 ERROR_PREFIX = "Error: "
 _NAME = re.compile(r"[^\s<|\\/>]{1,64}")
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 Message = dict[str, object]
 
 
@@ -61,7 +62,7 @@ def render(events: Sequence[Event]) -> Rendered:
 
 def dumps(value: object) -> str:
     """Return compact JSON in which text stays readable; member order is kept."""
-    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return _ENCODER.encode(value)
 
 
 def unit_messages(unit: Unit, restorer: extras.Restorer) -> list[RenderedMessage]:
