@@ -17,17 +17,19 @@ from annals_common.settings import ServerSettings
 from annals_local.postgres import LocalPostgres
 from annals_storage.app import StorageApp
 from annals_storage.settings import StorageSettings
+from tests.support.raw import Raw
 
 ADMIN_KEY = "test-admin-key"
 
 
 @dataclass(frozen=True, slots=True)
 class Tenant:
-    """A fresh tenant and a client that acts for it."""
+    """A fresh tenant, and a typed client and a raw channel that act for it."""
 
     tenant_id: str
     api_key: str
     client: AsyncAnnalsClient
+    raw: Raw
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,9 @@ class RunningStorage:
 
     def client(self, api_key: str) -> AsyncAnnalsClient:
         return AsyncAnnalsClient(storage=self.address, api_key=api_key, admin_key=ADMIN_KEY)
+
+    def raw(self, api_key: str) -> Raw:
+        return Raw(self.address, api_key)
 
 
 def storage_settings(postgres: LocalPostgres, data_dir: Path, **overrides: object) -> StorageSettings:
@@ -77,8 +82,9 @@ async def storage(
 async def fresh_tenant(storage: RunningStorage) -> AsyncIterator[Tenant]:
     async with storage.client("") as admin:
         created = await admin.tenants.create(f"tenant {uuid4()}")
-    async with storage.client(created.api_key_secret) as client:
-        yield Tenant(created.tenant.tenant_id, created.api_key_secret, client)
+    secret = created.api_key_secret
+    async with storage.client(secret) as client, storage.raw(secret) as raw:
+        yield Tenant(created.tenant.tenant_id, secret, client, raw)
 
 
 @pytest.fixture
@@ -91,3 +97,10 @@ async def tenant(storage: RunningStorage) -> AsyncIterator[Tenant]:
 async def other_tenant(storage: RunningStorage) -> AsyncIterator[Tenant]:
     async with fresh_tenant(storage) as it:
         yield it
+
+
+@pytest.fixture
+async def admin(storage: RunningStorage) -> AsyncIterator[Raw]:
+    """A raw channel with the installation's admin key."""
+    async with storage.raw(ADMIN_KEY) as raw:
+        yield raw

@@ -33,3 +33,29 @@ class TlsSettings(BaseModel):
             root_certificates=client_ca,
             require_client_auth=client_ca is not None,
         )
+
+
+class ClientTlsSettings(BaseModel):
+    """PEM files for calls to another service. `ca_file` alone: TLS; all three: mTLS."""
+
+    ca_file: Path | None = None
+    cert_file: Path | None = None
+    key_file: Path | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> ClientTlsSettings:
+        if (self.cert_file is None) != (self.key_file is None):
+            raise ValueError("cert_file and key_file go together")
+        if self.cert_file and not self.ca_file:
+            raise ValueError("cert_file needs ca_file")
+        return self
+
+    def channel_credentials(self) -> grpc.ChannelCredentials | None:
+        """Return credentials for a channel, or None to call in clear."""
+        if self.ca_file is None:
+            return None
+        return grpc.ssl_channel_credentials(
+            self.ca_file.read_bytes(),
+            self.key_file.read_bytes() if self.key_file else None,
+            self.cert_file.read_bytes() if self.cert_file else None,
+        )

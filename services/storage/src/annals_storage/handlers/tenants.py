@@ -16,6 +16,7 @@ from annals_common.paging import (
     encode_page_token,
     encode_time_cursor,
 )
+from annals_common.principal import current_principal
 from annals_common.settings import MEBIBYTE
 from annals_common.validation import (
     bounded,
@@ -36,7 +37,7 @@ from annals_storage.handlers.access import (
     readable_tenant,
     require_installation_admin,
 )
-from annals_storage.handlers.enums import SCOPES
+from annals_storage.handlers.enums import SCOPE_NUMBERS, SCOPES
 from annals_storage.handlers.output import agent_message, api_key_message, tenant_message
 from annals_storage.ports import TenantStore
 
@@ -51,6 +52,14 @@ class TenantHandler(pb_grpc.TenantServiceServicer):
     def __init__(self, tenants: TenantStore, revoke: RevokeApiKey) -> None:
         self._tenants, self._revoke = tenants, revoke
         self._create_tenant, self._create_key = CreateTenant(tenants), CreateApiKey(tenants)
+
+    async def GetCaller(self, request: pb.GetCallerRequest, context: Any) -> pb.GetCallerResponse:
+        principal = current_principal()
+        return pb.GetCallerResponse(
+            tenant_id=str(principal.tenant_id or ""),
+            api_key_id=str(principal.api_key_id or ""),
+            scopes=sorted(SCOPE_NUMBERS[scope] for scope in principal.scopes),
+        )
 
     async def CreateTenant(
         self, request: pb.CreateTenantRequest, context: Any

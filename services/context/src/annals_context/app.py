@@ -1,0 +1,77 @@
+"""Wires storage's client to the use cases, starts and stops the service."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack
+
+import grpc
+import grpc.aio
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+from annals.context.v1 import context_service_pb2_grpc, format_service_pb2_grpc
+from annals_common.channels import open_aio_channel
+from annals_common.errors import DependencyUnavailableError
+from annals_common.metrics import serve_metrics
+from annals_common.server import RunningServer, ServiceSpec, start_server
+from annals_context.clients.counters import counter_for
+from annals_context.clients.storage import GrpcStorage
+from annals_context.commands.preparing import PrepareContext
+from annals_context.handlers.access import KnownCallers, authenticated
+from annals_context.handlers.context import ContextHandler
+from annals_context.handlers.formats import FormatHandler
+from annals_context.settings import ContextSettings
+
+SERVICES = ("annals.context.v1.ContextService", "annals.context.v1.FormatService")
+HEALTH_TIMEOUT_SECONDS = 1.5
+
+
+class ContextApp:
+    """One context process."""
+
+    def __init__(self, settings: ContextSettings) -> None:
+        self._settings = settings
+        self._stack = AsyncExitStack()
+        self._server: RunningServer | None = None
+
+    @property
+    def port(self) -> int:
+        """The port the gRPC server listens on. Raises RuntimeError before start."""
+        if self._server is None:
+            raise RuntimeError("not started")
+        return self._server.port
+
+    async def start(self) -> None:
+        """Serve; storage may come later, until then health says NOT_SERVING."""
+        counter_for("")
+        credentials = self._settings.storage_tls.channel_credentials()
+        channel = open_aio_channel(self._settings.storage_address, credentials)
+        self._stack.push_async_callback(channel.close, None)
+        serve_metrics(self._settings.server.metrics_address)
+        self._server = await start_server(_service_spec(channel), self._settings.server)
+        self._stack.push_async_callback(self._server.drain)
+
+    async def stop(self) -> None:
+        """Drain the calls, then let go of storage."""
+        await self._stack.aclose()
+
+
+def _service_spec(channel: grpc.aio.Channel) -> ServiceSpec:
+    storage = GrpcStorage(channel)
+
+    def register(server: grpc.aio.Server) -> None:
+        context_service_pb2_grpc.add_ContextServiceServicer_to_server(
+            ContextHandler(PrepareContext(storage, counter_for)), server
+        )
+        format_service_pb2_grpc.add_FormatServiceServicer_to_server(FormatHandler(), server)
+
+    async def check() -> None:
+        await _check_storage(channel)
+
+    return ServiceSpec(SERVICES, register, [authenticated(KnownCallers(storage))], check)
+
+
+async def _check_storage(channel: grpc.aio.Channel) -> None:
+    stub = health_pb2_grpc.HealthStub(channel)
+    answer = await stub.Check(health_pb2.HealthCheckRequest(), timeout=HEALTH_TIMEOUT_SECONDS)
+    if answer.status != health_pb2.HealthCheckResponse.SERVING:
+        raise DependencyUnavailableError("storage")

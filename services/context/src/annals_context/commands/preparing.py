@@ -1,0 +1,217 @@
+"""Prepares the context of one conversation."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from annals_common.errors import AnnalsError, DeadlineExceededError, DependencyUnavailableError
+from annals_context.domain.assembly import assemble
+from annals_context.domain.counting import Counter
+from annals_context.domain.events import Event, EventType, Role
+from annals_context.domain.model import (
+    ContextRequest,
+    Hit,
+    PayloadFormat,
+    PreparedContext,
+    StrategyName,
+)
+from annals_context.domain.pairing import unpaired_tool_call_ids
+from annals_context.domain.strategies import FULL_UP_TO_EVENTS
+from annals_context.ports import AgentFacts, Caller, ConversationFacts, SearchAnswer, Storage
+
+SEARCH_TIMEOUT_SECONDS = 5.0
+SEARCH_SHARE = 0.6
+"""Of the time left, how much the search may use: the rest must do without it."""
+MAX_LISTED_EVENTS = 1_000
+MAX_QUERY_CHARS = 32_768
+"""What storage takes; the beginning of a longer message says enough."""
+TOKENS_PER_INDEX_LINE = 20
+"""A cautious guess, to fetch no more events than could be shown."""
+PARTNER_REACH = 50
+"""How far from a tool call its result is looked for, in events, and the other way round."""
+MAX_PARTNER_LOOKUPS = 8
+SEARCH_TIMEOUT = "search_timeout"
+SEARCH_UNAVAILABLE = "search_unavailable"
+
+
+@dataclass(frozen=True, slots=True)
+class Prepare:
+    """A validated request."""
+
+    conversation_id: str
+    budget_tokens: int
+    response_reserve_tokens: int
+    query: str
+    current_message: str
+    model: str
+    payload_format: PayloadFormat
+    strategy: StrategyName
+    recent_events: int
+    relevant_events: int
+    snippet_chars: int
+    include_tool_calls: bool
+    read_your_writes: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """The context, and what it was made from."""
+
+    context: PreparedContext
+    conversation_version: int
+    degraded: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Material:
+    conversation: ConversationFacts
+    agent: AgentFacts
+    newest: tuple[Event, ...]
+    found: SearchAnswer
+
+
+class PrepareContext:
+    """Asks storage for everything at once, then fits it into the budget."""
+
+    def __init__(self, storage: Storage, counter_for: Callable[[str], Counter]) -> None:
+        self._storage, self._counter_for = storage, counter_for
+
+    async def __call__(self, caller: Caller, request: Prepare) -> Prepared:
+        """Raises BudgetTooSmallError and what storage raises; a failed search only degrades."""
+        material = await self._gather(caller, request)
+        partners = await self._partners(caller, request, material)
+        context_request = self._context_request(request, material, partners)
+        # Counting and fitting take milliseconds of pure CPU: not on the event loop.
+        context = await asyncio.to_thread(assemble, context_request)
+        return Prepared(context, material.conversation.version, material.found.degraded)
+
+    async def _gather(self, caller: Caller, request: Prepare) -> _Material:
+        async with _first_error(), asyncio.TaskGroup() as tasks:
+            facts = tasks.create_task(self._facts(caller, request))
+            newest = tasks.create_task(self._newest(caller, request))
+            found = tasks.create_task(self._search(caller, request, newest))
+        conversation, agent = facts.result()
+        return _Material(conversation, agent, tuple(newest.result()), found.result())
+
+    async def _facts(
+        self, caller: Caller, request: Prepare
+    ) -> tuple[ConversationFacts, AgentFacts]:
+        conversation = await self._storage.get_conversation(caller, request.conversation_id)
+        if not conversation.agent_id:
+            return conversation, AgentFacts()
+        return conversation, await self._storage.get_agent(caller, conversation.agent_id)
+
+    async def _newest(self, caller: Caller, request: Prepare) -> list[Event]:
+        """Return the newest events and, further back if need be, the newest user message."""
+        found = await self._storage.list_newest(
+            caller, request.conversation_id, limit=_events_to_list(request)
+        )
+        if request.current_message or any(event.is_user_message for event in found):
+            return found
+        return found + await self._storage.list_newest(
+            caller, request.conversation_id, limit=1, roles=[Role.USER]
+        )
+
+    async def _search(
+        self, caller: Caller, request: Prepare, newest: asyncio.Task[list[Event]]
+    ) -> SearchAnswer:
+        query = request.query or request.current_message
+        query = query or _newest_user_words(await newest)
+        query = query[:MAX_QUERY_CHARS].strip()
+        if not query or not request.relevant_events:
+            return SearchAnswer(())
+        try:
+            return await self._storage.search(
+                _within(caller, SEARCH_TIMEOUT_SECONDS),
+                request.conversation_id,
+                query,
+                limit=request.relevant_events,
+                read_your_writes=request.read_your_writes,
+            )
+        except DeadlineExceededError:
+            return SearchAnswer((), (SEARCH_TIMEOUT,))
+        except AnnalsError as error:
+            if error.reason == DependencyUnavailableError.reason:
+                return SearchAnswer((), (SEARCH_UNAVAILABLE,))
+            raise
+
+    async def _partners(self, caller: Caller, request: Prepare, material: _Material) -> list[Event]:
+        """Fetch the calls and results whose other half is already there."""
+        if not request.include_tool_calls:
+            return []
+        present = _distinct(material)
+        alone = set(unpaired_tool_call_ids(present))
+        halves = [event for event in present if event.tool_call_id in alone]
+        async with _first_error(), asyncio.TaskGroup() as tasks:
+            lookups = [
+                tasks.create_task(self._around(caller, request, half))
+                for half in halves[:MAX_PARTNER_LOOKUPS]
+            ]
+        nearby = [event for lookup in lookups for event in lookup.result()]
+        return [event for event in nearby if event.tool_call_id in alone]
+
+    async def _around(self, caller: Caller, request: Prepare, half: Event) -> list[Event]:
+        is_call = half.type is EventType.TOOL_CALL
+        return await self._storage.list_between(
+            caller,
+            request.conversation_id,
+            after_seq=half.seq if is_call else max(0, half.seq - PARTNER_REACH),
+            before_seq=half.seq + PARTNER_REACH if is_call else half.seq,
+            types=[EventType.TOOL_RESULT if is_call else EventType.TOOL_CALL],
+        )
+
+    def _context_request(
+        self, request: Prepare, material: _Material, partners: Sequence[Event]
+    ) -> ContextRequest:
+        return ContextRequest(
+            counter=self._counter_for(request.model or material.agent.model),
+            budget_tokens=request.budget_tokens,
+            response_reserve_tokens=request.response_reserve_tokens,
+            total_events=max(material.conversation.event_count, len(material.newest)),
+            recent=material.newest[: request.recent_events],
+            relevant=material.found.hits,
+            others=(*material.newest[request.recent_events :], *partners),
+            system_prompt=material.agent.system_prompt,
+            current_message=request.current_message,
+            payload_format=request.payload_format,
+            strategy=request.strategy,
+            snippet_chars=request.snippet_chars,
+            include_tool_calls=request.include_tool_calls,
+        )
+
+
+def _events_to_list(request: Prepare) -> int:
+    if request.strategy is StrategyName.FULL:
+        return MAX_LISTED_EVENTS
+    index_lines = request.budget_tokens // TOKENS_PER_INDEX_LINE
+    wanted = max(FULL_UP_TO_EVENTS, request.recent_events + index_lines)
+    return min(MAX_LISTED_EVENTS, wanted)
+
+
+def _newest_user_words(newest: Sequence[Event]) -> str:
+    return next((event.content for event in newest if event.is_user_message), "")
+
+
+def _distinct(material: _Material) -> list[Event]:
+    hits: Sequence[Hit] = material.found.hits
+    events = {event.seq: event for event in (*material.newest, *(hit.event for hit in hits))}
+    return [events[seq] for seq in sorted(events)]
+
+
+def _within(caller: Caller, seconds: float) -> Caller:
+    if caller.timeout_s is None:
+        return replace(caller, timeout_s=seconds)
+    return replace(caller, timeout_s=min(seconds, caller.timeout_s * SEARCH_SHARE))
+
+
+class _first_error:  # noqa: N801 - reads as a statement
+    """Raises the first error of a task group as itself."""
+
+    async def __aenter__(self) -> None:
+        return None
+
+    async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, BaseExceptionGroup):
+            raise error.exceptions[0] from error

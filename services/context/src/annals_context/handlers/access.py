@@ -1,0 +1,67 @@
+"""Whose call it is. Storage decides; the answer is remembered for a few seconds."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections import OrderedDict
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from contextvars import ContextVar
+from typing import Any
+
+import structlog
+
+from annals_common.errors import CredentialsInvalidError
+from annals_common.interceptors.chain import Call, Middleware
+from annals_context.ports import Caller, Storage
+
+CACHE_SECONDS = 5.0
+CACHE_ENTRIES = 10_000
+MAX_CREDENTIAL_CHARS = 4_096
+
+_caller: ContextVar[Caller] = ContextVar("annals_caller")
+
+
+class KnownCallers:
+    """Tenants by the hash of their credentials, with a short memory."""
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+        self._cache: OrderedDict[bytes, tuple[float, str]] = OrderedDict()
+
+    async def tenant_of(self, caller: Caller) -> str:
+        """Return the caller's tenant. Raises CredentialsInvalidError as storage does."""
+        key = hashlib.sha256(caller.authorization.encode()).digest()
+        known = self._cache.get(key)
+        if known is not None and known[0] > time.monotonic():
+            return known[1]
+        tenant_id = await self._storage.get_caller_tenant(caller)
+        self._cache[key] = (time.monotonic() + CACHE_SECONDS, tenant_id)
+        self._cache.move_to_end(key)
+        while len(self._cache) > CACHE_ENTRIES:
+            self._cache.popitem(last=False)
+        return tenant_id
+
+
+def authenticated(callers: KnownCallers) -> Middleware:
+    """Refuse calls without valid credentials; remember them for the calls to storage."""
+
+    @asynccontextmanager
+    async def middleware(call: Call) -> AsyncIterator[None]:
+        authorization = call.metadata.get("authorization", "")
+        if not authorization or len(authorization) > MAX_CREDENTIAL_CHARS:
+            raise CredentialsInvalidError
+        caller = Caller(authorization, call.request_id, call.context.time_remaining())
+        tenant_id = await callers.tenant_of(caller)
+        structlog.contextvars.bind_contextvars(tenant_id=tenant_id or "admin")
+        _caller.set(caller)
+        yield
+
+    return middleware
+
+
+def current_caller(context: Any) -> Caller:
+    """Return who makes the running call, with what is left of its deadline."""
+    known = _caller.get()
+    return Caller(known.authorization, known.request_id, context.time_remaining())

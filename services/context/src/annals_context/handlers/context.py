@@ -1,0 +1,83 @@
+"""ContextService."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from annals.context.v1 import context_service_pb2 as pb
+from annals.context.v1 import context_service_pb2_grpc as pb_grpc
+from annals_common.errors import FieldInvalidError
+from annals_common.settings import MEBIBYTE
+from annals_common.validation import bounded, enum, long_text, require_uuid, text
+from annals_context.commands.preparing import MAX_QUERY_CHARS, Prepare, PrepareContext
+from annals_context.handlers.access import current_caller
+from annals_context.handlers.enums import FORMATS, STRATEGIES
+from annals_context.handlers.output import prepared_response
+
+
+class Choice(NamedTuple):
+    """What an optional number may be, and what it is when absent."""
+
+    low: int
+    high: int
+    default: int
+
+
+MAX_BUDGET_TOKENS = 10_000_000
+MAX_MODEL_CHARS = 200
+RECENT_EVENTS = Choice(low=1, high=1_000, default=10)
+RELEVANT_EVENTS = Choice(low=0, high=1_000, default=50)
+SNIPPET_CHARS = Choice(low=1, high=10_000, default=100)
+
+
+class ContextHandler(pb_grpc.ContextServiceServicer):
+    """Translates; the use case is commands.preparing."""
+
+    def __init__(self, prepare: PrepareContext) -> None:
+        self._prepare = prepare
+
+    async def PrepareContext(
+        self, request: pb.PrepareContextRequest, context: Any
+    ) -> pb.PrepareContextResponse:
+        wanted = _prepare(request)
+        prepared = await self._prepare(current_caller(context), wanted)
+        return prepared_response(prepared, wanted)
+
+
+def _prepare(request: pb.PrepareContextRequest) -> Prepare:
+    _check_budget(request)
+    return Prepare(
+        conversation_id=str(require_uuid(request.conversation_id, "conversation_id")),
+        budget_tokens=request.budget_tokens,
+        response_reserve_tokens=request.response_reserve_tokens,
+        query=text(request.query, "query", max_chars=MAX_QUERY_CHARS),
+        current_message=long_text(request.current_message, "current_message", max_bytes=MEBIBYTE),
+        model=text(request.model, "model", max_chars=MAX_MODEL_CHARS),
+        payload_format=enum(request.format, FORMATS, "format"),
+        strategy=enum(request.strategy, STRATEGIES, "strategy"),
+        recent_events=_chosen(request, "recent_events", RECENT_EVENTS),
+        relevant_events=_chosen(request, "relevant_events", RELEVANT_EVENTS),
+        snippet_chars=_chosen(request, "snippet_chars", SNIPPET_CHARS),
+        include_tool_calls=request.include_tool_calls
+        if request.HasField("include_tool_calls")
+        else True,
+        read_your_writes=request.read_your_writes,
+    )
+
+
+def _check_budget(request: pb.PrepareContextRequest) -> None:
+    bounded(request.budget_tokens, "budget_tokens", low=1, high=MAX_BUDGET_TOKENS)
+    if not 0 <= request.response_reserve_tokens < request.budget_tokens:
+        raise FieldInvalidError(
+            "response_reserve_tokens",
+            f"must be at least 0 and less than budget_tokens ({request.budget_tokens})",
+            request.response_reserve_tokens,
+        )
+
+
+def _chosen(request: pb.PrepareContextRequest, field: Any, choice: Choice) -> int:
+    if not request.HasField(field):
+        return choice.default
+    value: int = getattr(request, field)
+    bounded(value, field, low=choice.low, high=choice.high)
+    return value

@@ -1,0 +1,40 @@
+"""Enums of the API to enums of the domain and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from annals.context.v1 import resources_pb2 as pb
+from annals_context.domain.model import DetailLevel, PayloadFormat, Section, StrategyName
+
+FORMATS: dict[int, PayloadFormat] = {
+    pb.PAYLOAD_FORMAT_UNSPECIFIED: PayloadFormat.OPENAI_CHAT,
+    pb.PAYLOAD_FORMAT_OPENAI_CHAT: PayloadFormat.OPENAI_CHAT,
+    pb.PAYLOAD_FORMAT_TEXT: PayloadFormat.TEXT,
+}
+STRATEGIES: dict[int, StrategyName] = {
+    pb.STRATEGY_UNSPECIFIED: StrategyName.ADAPTIVE,
+    pb.STRATEGY_ADAPTIVE: StrategyName.ADAPTIVE,
+    pb.STRATEGY_FULL: StrategyName.FULL,
+    pb.STRATEGY_SNIPPET: StrategyName.SNIPPET,
+}
+
+
+def format_number(value: PayloadFormat) -> Any:
+    """Return the API's number."""
+    return pb.PayloadFormat.Value(f"PAYLOAD_FORMAT_{value.name}")
+
+
+def strategy_number(value: StrategyName) -> Any:
+    """Return the API's number."""
+    return pb.Strategy.Value(f"STRATEGY_{value.name}")
+
+
+def section_number(value: Section) -> Any:
+    """Return the API's number."""
+    return pb.Section.Value(f"SECTION_{value.name}")
+
+
+def detail_number(value: DetailLevel) -> Any:
+    """Return the API's number."""
+    return pb.DetailLevel.Value(f"DETAIL_LEVEL_{value.name}")

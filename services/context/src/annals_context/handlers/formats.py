@@ -1,0 +1,104 @@
+"""FormatService."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from annals.context.v1 import format_service_pb2 as pb
+from annals.context.v1 import format_service_pb2_grpc as pb_grpc
+from annals.storage.v1 import resources_pb2
+from annals_common.errors import FieldInvalidError, LimitExceededError
+from annals_common.settings import MAX_REQUEST_BYTES
+from annals_common.validation import enum, long_text, text
+from annals_context.clients.counters import counter_for
+from annals_context.clients.events import ROLES, event_from, new_event_message
+from annals_context.domain.counting import Counter
+from annals_context.domain.events import Event
+from annals_context.domain.formats import openai_chat, openai_parse
+from annals_context.domain.formats import text as text_format
+from annals_context.domain.model import CounterInfo, PayloadFormat, Repair
+from annals_context.handlers.context import MAX_MODEL_CHARS
+from annals_context.handlers.enums import FORMATS
+from annals_context.handlers.output import counter_message, repair_message
+
+MAX_EVENTS = 10_000
+MAX_TEXTS = 1_000
+
+
+class FormatHandler(pb_grpc.FormatServiceServicer):
+    """Translates; the formats are in domain.formats. Long work runs in a thread."""
+
+    async def Render(self, request: pb.RenderRequest, context: Any) -> pb.RenderResponse:
+        events = _events(request)
+        payload_format = enum(request.format, FORMATS, "format")
+        counter = counter_for(text(request.model, "model", max_chars=MAX_MODEL_CHARS))
+        payload, repairs = await asyncio.to_thread(_rendered, events, payload_format)
+        return pb.RenderResponse(
+            payload=payload,
+            total_tokens=await asyncio.to_thread(counter.count, payload),
+            counter=_info(counter),
+            repairs=[repair_message(repair) for repair in repairs],
+        )
+
+    async def Parse(self, request: pb.ParseRequest, context: Any) -> pb.ParseResponse:
+        if enum(request.format, FORMATS, "format") is not PayloadFormat.OPENAI_CHAT:
+            raise FieldInvalidError("format", "only OPENAI_CHAT can be parsed", request.format)
+        payload = long_text(request.payload, "payload", max_bytes=MAX_REQUEST_BYTES)
+        if not payload:
+            raise FieldInvalidError("payload", "is required: a JSON array of messages")
+        parsed = await asyncio.to_thread(openai_parse.parse, payload)
+        return pb.ParseResponse(
+            events=[new_event_message(event) for event in parsed.events],
+            repairs=[repair_message(repair) for repair in parsed.repairs],
+        )
+
+    async def CountTokens(
+        self, request: pb.CountTokensRequest, context: Any
+    ) -> pb.CountTokensResponse:
+        _check_texts(request)
+        counter = counter_for(text(request.model, "model", max_chars=MAX_MODEL_CHARS))
+        counts = await asyncio.to_thread(lambda: [counter.count(item) for item in request.texts])
+        return pb.CountTokensResponse(
+            token_counts=counts, total_tokens=sum(counts), counter=_info(counter)
+        )
+
+
+def _rendered(events: list[Event], payload_format: PayloadFormat) -> tuple[str, tuple[Repair, ...]]:
+    if payload_format is PayloadFormat.TEXT:
+        return text_format.render(events), ()
+    rendered = openai_chat.render(events)
+    return rendered.payload, tuple(rendered.repairs)
+
+
+def _events(request: pb.RenderRequest) -> list[Event]:
+    if not request.events:
+        raise FieldInvalidError("events", f"is required: 1–{MAX_EVENTS:,} events")
+    if len(request.events) > MAX_EVENTS:
+        actual = len(request.events)
+        raise LimitExceededError("events", limit=MAX_EVENTS, actual=actual, unit="items")
+    for i, event in enumerate(request.events):
+        _check_event(event, f"events[{i}]")
+    return [event_from(event) for event in request.events]
+
+
+def _check_event(event: resources_pb2.Event, path: str) -> None:
+    kind = event.WhichOneof("body")
+    if kind is None:
+        raise FieldInvalidError(f"{path}.body", "is required: one member of the oneof")
+    if kind == "message":
+        enum(event.message.role, ROLES, f"{path}.message.role")
+
+
+def _check_texts(request: pb.CountTokensRequest) -> None:
+    if not request.texts:
+        raise FieldInvalidError("texts", f"is required: 1–{MAX_TEXTS:,} texts")
+    if len(request.texts) > MAX_TEXTS:
+        actual = len(request.texts)
+        raise LimitExceededError("texts", limit=MAX_TEXTS, actual=actual, unit="items")
+    if (size := request.ByteSize()) > MAX_REQUEST_BYTES:
+        raise LimitExceededError("texts", limit=MAX_REQUEST_BYTES, actual=size, unit="bytes")
+
+
+def _info(counter: Counter) -> Any:
+    return counter_message(CounterInfo(counter.encoding, counter.exact, 0))

@@ -1,0 +1,85 @@
+"""What the use cases need from the outside world."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from annals_context.domain.events import Event, EventType, Role
+from annals_context.domain.model import Hit
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """On whose behalf storage is asked. `timeout_s`: what is left of the deadline, if any."""
+
+    authorization: str
+    request_id: str
+    timeout_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationFacts:
+    """What a context needs to know of a conversation."""
+
+    conversation_id: str
+    agent_id: str
+    event_count: int
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class AgentFacts:
+    """What a context needs to know of an agent."""
+
+    system_prompt: str = ""
+    model: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchAnswer:
+    """Hits, best first, and why they may be fewer than there are."""
+
+    hits: tuple[Hit, ...]
+    degraded: tuple[str, ...] = ()
+
+
+class Storage(Protocol):
+    """The storage service. Every method raises AnnalsError as storage did."""
+
+    async def get_caller_tenant(self, caller: Caller) -> str:
+        """Return the tenant of the credentials. Raises for invalid ones."""
+
+    async def get_conversation(self, caller: Caller, conversation_id: str) -> ConversationFacts:
+        """Return the conversation. Raises when it is not visible."""
+
+    async def get_agent(self, caller: Caller, agent_id: str) -> AgentFacts:
+        """Return the agent."""
+
+    async def list_newest(
+        self, caller: Caller, conversation_id: str, *, limit: int, roles: Sequence[Role] = ()
+    ) -> list[Event]:
+        """Return the newest events, newest first."""
+
+    async def list_between(
+        self,
+        caller: Caller,
+        conversation_id: str,
+        *,
+        after_seq: int,
+        before_seq: int,
+        types: Sequence[EventType],
+    ) -> list[Event]:
+        """Return the events strictly between two positions, oldest first."""
+
+    async def search(
+        self,
+        caller: Caller,
+        conversation_id: str,
+        query: str,
+        *,
+        limit: int,
+        read_your_writes: bool,
+    ) -> SearchAnswer:
+        """Search one conversation."""

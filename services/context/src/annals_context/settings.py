@@ -1,0 +1,21 @@
+"""Settings of the context service, from the environment: ANNALS_CONTEXT_…"""
+
+from __future__ import annotations
+
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from annals_common.settings import ServerSettings
+from annals_common.tls import ClientTlsSettings
+
+
+class ContextSettings(BaseSettings):
+    """All settings; nested ones are joined by two underscores, as in SERVER__ADDRESS."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="ANNALS_CONTEXT_", env_nested_delimiter="__", extra="forbid"
+    )
+
+    server: ServerSettings = ServerSettings(address="127.0.0.1:50052")
+    storage_address: str = Field("127.0.0.1:50051", description="host:port of storage")
+    storage_tls: ClientTlsSettings = ClientTlsSettings()
