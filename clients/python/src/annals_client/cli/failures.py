@@ -57,8 +57,8 @@ def _what(error: AnnalsRpcError) -> str:
 def _advice(error: AnnalsRpcError) -> str:
     if isinstance(error, UnavailableError) and not error.reason:
         return f"is it running? `make run` starts it, --{error.service} names another address"
-    if isinstance(error, InternalError):
-        return f"quote incident {error.incident_id or 'unknown'} to the operator"
+    if isinstance(error, InternalError) and error.incident_id not in error.message:
+        return f"quote incident {error.incident_id} to the operator"
     if isinstance(error, BudgetTooSmallError):
         return f"use --budget {error.minimum_budget_tokens} or more"
     return next((text for kind, text in _ADVICE.items() if isinstance(error, kind)), "")
