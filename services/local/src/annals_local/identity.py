@@ -1,0 +1,77 @@
+"""The tenant, the agent and the keys of a local installation, made on its first start."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from annals_client import AsyncAnnalsClient, NotFoundError, UnauthenticatedError
+from annals_local.files import read_json, write_private_json
+
+TENANT_NAME = "local development"
+AGENT_NAME = "assistant"
+AGENT_MODEL = "gpt-4o"
+SYSTEM_PROMPT = (
+    "You are the assistant of a small team. Earlier parts of the conversation may be shortened "
+    "to snippets; each names a handle such as #41. Rely on what was said and on what tools "
+    "returned, quote figures and names exactly, and say so when the conversation does not "
+    "answer a question. Be brief."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who acts. Ids and `api_key` are empty until storage has made them."""
+
+    admin_key: str
+    tenant_id: str = ""
+    agent_id: str = ""
+    api_key: str = ""
+
+    @property
+    def admin_key_sha256(self) -> str:
+        """What storage is told of the admin key."""
+        return hashlib.sha256(self.admin_key.encode()).hexdigest()
+
+
+def load_identity(path: Path) -> Identity:
+    """Read the file, or begin one with an admin key of its own."""
+    if noted := read_json(path):
+        return Identity(**noted)
+    identity = Identity(admin_key=secrets.token_urlsafe(32))
+    write_private_json(path, asdict(identity))
+    return identity
+
+
+async def ensure_tenant(path: Path, identity: Identity, storage: str) -> Identity:
+    """Return the identity whose agent storage knows; make tenant and agent when it does not."""
+    if await _is_known(identity, storage):
+        return identity
+    made = await _make(identity.admin_key, storage)
+    write_private_json(path, asdict(made))
+    return made
+
+
+async def _is_known(identity: Identity, storage: str) -> bool:
+    if not identity.api_key:
+        return False
+    async with AsyncAnnalsClient(storage, api_key=identity.api_key) as client:
+        try:
+            await client.agents.get(identity.agent_id)
+        except (NotFoundError, UnauthenticatedError):
+            # The database was removed, and these with it.
+            return False
+    return True
+
+
+async def _make(admin_key: str, storage: str) -> Identity:
+    async with AsyncAnnalsClient(storage, admin_key=admin_key) as admin:
+        created = await admin.tenants.create(TENANT_NAME)
+    api_key = created.api_key_secret
+    async with AsyncAnnalsClient(storage, api_key=api_key) as client:
+        agent = await client.agents.create(
+            AGENT_NAME, system_prompt=SYSTEM_PROMPT, model=AGENT_MODEL
+        )
+    return Identity(admin_key, created.tenant.tenant_id, agent.agent_id, api_key)

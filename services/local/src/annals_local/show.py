@@ -1,0 +1,84 @@
+"""Asks the sample questions and prints what a model would see."""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+import sys
+from dataclasses import dataclass
+
+import click
+
+from annals_client import AsyncAnnalsClient
+from annals_local.errors import LocalError
+from annals_local.sample import LoadedSample, load_sample
+from annals_local.supervisor import Serving
+
+INDEX_TIMEOUT_S = 60
+"""How long a question waits for the sample to be indexed."""
+RULE = "─" * 88
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What somebody asks, and the budget of its context in tokens."""
+
+    text: str
+    budget_tokens: int
+
+
+QUESTIONS = (
+    Question("What caused the double bookings on the evening sailing in March?", 1500),
+    Question("Which coupling did we order for the Solan's gearbox, and what did it cost?", 1500),
+    Question("At what wave height does the winter storm plan cancel a sailing?", 2000),
+)
+
+
+async def ingest(serving: Serving) -> LoadedSample:
+    """Store the sample and say how much of it was new."""
+    identity = serving.identity
+    async with AsyncAnnalsClient(serving.addresses.storage, api_key=identity.api_key) as client:
+        loaded = await load_sample(client, identity)
+    new = loaded.events - loaded.replayed_events
+    click.echo(f"sample: {loaded.events} events, {new} of them new, in {loaded.conversation_id}")
+    return loaded
+
+
+async def ask(serving: Serving, conversation_id: str, question: Question) -> None:
+    """Print the context that `annals context` prepares. Raises LocalError when it fails."""
+    command = ["context", conversation_id, "--message", question.text]
+    command += ["--budget", str(question.budget_tokens), "--format", "text", "--fresh"]
+    click.echo(f"\n{RULE}\n$ annals {shlex.join(command)}\n{RULE}")
+    await _annals(serving, command)
+
+
+def explain(serving: Serving, conversation_id: str = "CONVERSATION_ID") -> None:
+    """Say where the services listen and what to try."""
+    where = serving.addresses
+    click.echo(
+        f"\nstorage  {where.storage}   metrics http://{where.storage_metrics}/metrics\n"
+        f"context  {where.context}   metrics http://{where.context_metrics}/metrics\n"
+        f"keys     {serving.endpoints_path}\n\n"
+        "Try, in another terminal:\n"
+        "  annals status\n"
+        f'  annals search "gearbox coupling" --conversation {conversation_id}\n'
+        f'  annals context {conversation_id} "Who bakes the plum cake?" --budget 2000\n'
+        "  annals import chats.json\n\n"
+        "Ctrl-C stops."
+    )
+
+
+async def _annals(serving: Serving, command: list[str]) -> None:
+    options = ["--endpoints", str(serving.endpoints_path), "--timeout", str(INDEX_TIMEOUT_S)]
+    sys.stdout.flush()
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "annals_client", *options, *command
+    )
+    try:
+        status = await process.wait()
+    except asyncio.CancelledError:
+        process.kill()
+        await process.wait()
+        raise
+    if status:
+        raise LocalError(f"`annals {command[0]}` ended with status {status}")
