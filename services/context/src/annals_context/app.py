@@ -62,7 +62,9 @@ def _service_spec(channel: grpc.aio.Channel) -> ServiceSpec:
         context_service_pb2_grpc.add_ContextServiceServicer_to_server(
             ContextHandler(PrepareContext(storage, counter_for)), server
         )
-        format_service_pb2_grpc.add_FormatServiceServicer_to_server(FormatHandler(), server)
+        format_service_pb2_grpc.add_FormatServiceServicer_to_server(
+            FormatHandler(counter_for), server
+        )
 
     async def check() -> None:
         await _check_storage(channel)

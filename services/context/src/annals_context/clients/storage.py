@@ -21,10 +21,10 @@ from annals.storage.v1 import (
 from annals_common.errors import DeadlineExceededError
 from annals_common.interceptors.observe import REQUEST_ID_METADATA_KEY
 from annals_common.upstream import from_rpc_error
-from annals_context.clients.events import EVENT_TYPE_NUMBERS, ROLE_NUMBERS, event_from
 from annals_context.domain.events import Event, EventType, Role
 from annals_context.domain.model import Hit
 from annals_context.ports import AgentFacts, Caller, ConversationFacts, SearchAnswer
+from annals_context.translation import EVENT_TYPE_NUMBERS, ROLE_NUMBERS, event_from
 
 SERVICE = "storage"
 MAX_PAGE = 1_000

@@ -85,21 +85,6 @@ class Event:
                 return self.content
 
     @property
-    def body_offset(self) -> int:
-        """Where `body` begins in the text storage chunks and searches, in characters."""
-        match self.type:
-            case EventType.MESSAGE if self.author_name:
-                return len(self.author_name) + len(": ")
-            case EventType.TOOL_CALL:
-                return len(self.tool_name) + len(": ")
-            case EventType.TOOL_RESULT:
-                return len(self.tool_name) + len(" -> ")
-            case EventType.ERROR:
-                return len(self.error_type) + len(": ")
-            case _:
-                return 0
-
-    @property
     def is_user_message(self) -> bool:
         """True when the end user speaks."""
         return self.type is EventType.MESSAGE and self.role is Role.USER

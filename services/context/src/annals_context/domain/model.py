@@ -46,7 +46,7 @@ class DetailLevel(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """An event the search found; the best chunk begins at `chunk_start` of its text."""
+    """An event the search found; the best chunk begins at `chunk_start` of its own words."""
 
     event: Event
     score: float

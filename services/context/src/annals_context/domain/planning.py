@@ -35,7 +35,7 @@ class Candidate:
     def start_of(self, event: Event) -> int:
         """Return where a snippet of one of its events begins, in characters of its body."""
         hit = self.hits.get(event.seq)
-        return max(0, hit.chunk_start - event.body_offset) if hit else 0
+        return hit.chunk_start if hit else 0
 
     @property
     def is_native(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 from annals.context.v1 import format_service_pb2 as pb
@@ -11,8 +12,6 @@ from annals.storage.v1 import resources_pb2
 from annals_common.errors import FieldInvalidError, LimitExceededError
 from annals_common.settings import MAX_REQUEST_BYTES
 from annals_common.validation import enum, long_text, text
-from annals_context.clients.counters import counter_for
-from annals_context.clients.events import ROLES, event_from, new_event_message
 from annals_context.domain.counting import Counter
 from annals_context.domain.events import Event
 from annals_context.domain.formats import openai_chat, openai_parse
@@ -21,6 +20,7 @@ from annals_context.domain.model import CounterInfo, PayloadFormat, Repair
 from annals_context.handlers.context import MAX_MODEL_CHARS
 from annals_context.handlers.enums import FORMATS
 from annals_context.handlers.output import counter_message, repair_message
+from annals_context.translation import ROLES, event_from, new_event_message
 
 MAX_EVENTS = 10_000
 MAX_TEXTS = 1_000
@@ -29,10 +29,13 @@ MAX_TEXTS = 1_000
 class FormatHandler(pb_grpc.FormatServiceServicer):
     """Translates; the formats are in domain.formats. Long work runs in a thread."""
 
+    def __init__(self, counter_for: Callable[[str], Counter]) -> None:
+        self._counter_for = counter_for
+
     async def Render(self, request: pb.RenderRequest, context: Any) -> pb.RenderResponse:
         events = _events(request)
         payload_format = enum(request.format, FORMATS, "format")
-        counter = counter_for(text(request.model, "model", max_chars=MAX_MODEL_CHARS))
+        counter = self._counter_for(text(request.model, "model", max_chars=MAX_MODEL_CHARS))
         payload, repairs = await asyncio.to_thread(_rendered, events, payload_format)
         return pb.RenderResponse(
             payload=payload,
@@ -57,7 +60,7 @@ class FormatHandler(pb_grpc.FormatServiceServicer):
         self, request: pb.CountTokensRequest, context: Any
     ) -> pb.CountTokensResponse:
         _check_texts(request)
-        counter = counter_for(text(request.model, "model", max_chars=MAX_MODEL_CHARS))
+        counter = self._counter_for(text(request.model, "model", max_chars=MAX_MODEL_CHARS))
         counts = await asyncio.to_thread(lambda: [counter.count(item) for item in request.texts])
         return pb.CountTokensResponse(
             token_counts=counts, total_tokens=sum(counts), counter=_info(counter)

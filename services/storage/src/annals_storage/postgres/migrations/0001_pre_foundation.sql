@@ -72,7 +72,7 @@ CREATE TABLE conversations (
   PRIMARY KEY (tenant_id, conversation_id),
   FOREIGN KEY (tenant_id, agent_id) REFERENCES agents
 ) WITH (fillfactor = 80);
-CREATE INDEX conversations_by_activity ON conversations (tenant_id, active_at, conversation_id);
+CREATE INDEX conversations_by_activity ON conversations (tenant_id, active_at);
 CREATE INDEX conversations_by_session ON conversations (tenant_id, session_id, active_at)
   WHERE session_id IS NOT NULL;
 CREATE INDEX conversations_by_user ON conversations (tenant_id, user_id, active_at)

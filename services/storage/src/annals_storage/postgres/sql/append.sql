@@ -1,6 +1,9 @@
 -- Stores the events of several appends of one tenant, each append all or none. Runs under the
 -- locks of append_lock.sql. Returns one row per append with its verdict and, for verdicts
 -- 'stored' and 'replayed', one row per event.
+--
+-- Lookups are LATERAL with LIMIT: each is one probe of an index by its full key, whatever the
+-- planner believes of the sizes of the tables.
 WITH request AS MATERIALIZED (
   SELECT r.*, c.conversation_id IS NOT NULL AS known, c.deleted_at, c.status,
          coalesce(c.next_seq, 1) AS next_seq
@@ -10,8 +13,10 @@ WITH request AS MATERIALIZED (
     %(r_agent_id)s::uuid[], %(r_session_id)s::text[]
   ) AS r (index, conversation_id, request_id, payload_hash, expected_last_seq, anonymous,
           agent_id, session_id)
-  LEFT JOIN annals.conversations AS c
-    ON c.tenant_id = %(tenant_id)s AND c.conversation_id = r.conversation_id
+  LEFT JOIN LATERAL (
+    SELECT * FROM annals.conversations AS c
+    WHERE c.tenant_id = %(tenant_id)s AND c.conversation_id = r.conversation_id LIMIT 1
+  ) AS c ON true
 ),
 item AS MATERIALIZED (
   SELECT e.*, r.conversation_id
@@ -33,16 +38,21 @@ item AS MATERIALIZED (
 seen_request AS (
   SELECT r.index, a.payload_hash = r.payload_hash AS same, a.event_ids
   FROM request AS r
-  JOIN annals.append_requests AS a
-    ON a.tenant_id = %(tenant_id)s AND a.conversation_id = r.conversation_id
-   AND a.request_id = r.request_id
+  CROSS JOIN LATERAL (
+    SELECT * FROM annals.append_requests AS a
+    WHERE a.tenant_id = %(tenant_id)s AND a.conversation_id = r.conversation_id
+      AND a.request_id = r.request_id LIMIT 1
+  ) AS a
+  WHERE r.request_id IS NOT NULL
 ),
 seen_key AS MATERIALIZED (
   SELECT i.request, i.position, o.event_id, o.payload_hash = i.payload_hash AS same
   FROM item AS i
-  JOIN annals.observations AS o
-    ON o.tenant_id = %(tenant_id)s AND o.conversation_id = i.conversation_id
-   AND o.idempotency_key = i.idempotency_key
+  CROSS JOIN LATERAL (
+    SELECT * FROM annals.observations AS o
+    WHERE o.tenant_id = %(tenant_id)s AND o.conversation_id = i.conversation_id
+      AND o.idempotency_key = i.idempotency_key LIMIT 1
+  ) AS o
   WHERE i.idempotency_key IS NOT NULL
 ),
 fresh_item AS MATERIALIZED (
@@ -146,7 +156,8 @@ update_conversation AS (
       message_count = c.message_count + t.messages, token_count = c.token_count + t.tokens,
       version = c.version + 1, updated_at = %(now)s, last_event_at = %(now)s, active_at = %(now)s
   FROM total AS t
-  WHERE c.tenant_id = %(tenant_id)s AND c.conversation_id = t.conversation_id
+  WHERE c.tenant_id = %(tenant_id)s AND c.conversation_id = ANY(%(conversation_ids)s)
+    AND c.conversation_id = t.conversation_id
 ),
 insert_event AS (
   INSERT INTO annals.events
@@ -179,13 +190,19 @@ done AS MATERIALIZED (
   FROM seen_key AS k
   JOIN verdict AS v ON v.index = k.request AND v.verdict IN ('stored', 'replayed')
                    AND v.replayed_ids IS NULL
-  JOIN annals.events AS e ON e.tenant_id = %(tenant_id)s AND e.event_id = k.event_id
+  CROSS JOIN LATERAL (
+    SELECT * FROM annals.events AS e
+    WHERE e.tenant_id = %(tenant_id)s AND e.event_id = k.event_id LIMIT 1
+  ) AS e
   UNION ALL
   SELECT v.index, replay.position::integer - 1, replay.event_id, e.seq, true, e.token_count,
          e.created_at
   FROM verdict AS v
   CROSS JOIN LATERAL unnest(v.replayed_ids) WITH ORDINALITY AS replay (event_id, position)
-  JOIN annals.events AS e ON e.tenant_id = %(tenant_id)s AND e.event_id = replay.event_id
+  CROSS JOIN LATERAL (
+    SELECT * FROM annals.events AS e
+    WHERE e.tenant_id = %(tenant_id)s AND e.event_id = replay.event_id LIMIT 1
+  ) AS e
   WHERE v.verdict = 'replayed'
 ),
 insert_request AS (

@@ -1,4 +1,4 @@
-"""Events of storage's API to events of the domain and back."""
+"""Events of storage's API to events of the domain and back: for handlers and clients alike."""
 
 from __future__ import annotations
 
