@@ -1,1 +1,6 @@
-pytest_plugins = ["tests.support.postgres", "tests.support.storage", "tests.support.context", "tests.support.scratch"]
+pytest_plugins = [
+    "tests.support.postgres",
+    "tests.support.storage",
+    "tests.support.context",
+    "tests.support.scratch",
+]

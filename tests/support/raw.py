@@ -75,9 +75,7 @@ class Failure:
             return text
 
         pairs = tuple((key, blank(value)) for key, value in self.metadata)
-        return Failure(
-            self.code, blank(self.message), self.domain, self.reason, pairs, self.fields
-        )
+        return Failure(self.code, blank(self.message), self.domain, self.reason, pairs, self.fields)
 
 
 class RpcFailed(Exception):

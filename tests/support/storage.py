@@ -10,6 +10,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
+import structlog
 from pydantic import SecretStr
 
 from annals_client import AsyncAnnalsClient
@@ -46,7 +47,9 @@ class RunningStorage:
         return Raw(self.address, api_key)
 
 
-def storage_settings(postgres: LocalPostgres, data_dir: Path, **overrides: object) -> StorageSettings:
+def storage_settings(
+    postgres: LocalPostgres, data_dir: Path, **overrides: object
+) -> StorageSettings:
     """Settings for a service of its own over this PostgreSQL."""
     values: dict[str, object] = {
         "server": ServerSettings(address="127.0.0.1:0", drain_seconds=5),
@@ -57,6 +60,20 @@ def storage_settings(postgres: LocalPostgres, data_dir: Path, **overrides: objec
         "indexer_name": f"test-{uuid4()}",
     }
     return StorageSettings(**{**values, **overrides})
+
+
+@pytest.fixture(scope="session", autouse=True)
+def plain_logs() -> None:
+    """One line of text per entry; the default's drawn tracebacks cost half a second each."""
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.format_exc_info,
+            structlog.processors.KeyValueRenderer(),
+        ],
+        cache_logger_on_first_use=False,
+    )
 
 
 @asynccontextmanager
