@@ -42,6 +42,7 @@ class AsyncAgents(AsyncNoun):
 class AsyncKeys(AsyncNoun):
     """API keys of a tenant."""
 
+    caller = async_unary(_requests.keys.caller)
     create = async_unary(_requests.keys.create)
     list = async_listing(_requests.keys.list_all)
     revoke = async_unary(_requests.keys.revoke)

@@ -13,10 +13,10 @@ import grpc.aio
 from annals.storage.v1 import event_service_pb2 as pb
 from annals_client.bulk import AppendProgress, BulkAppend, BulkOptions
 from annals_client.calls import Call, Credential, Pages
-from annals_client.channel import open_aio_channel
 from annals_client.errors import AnnalsRpcError, UnavailableError
 from annals_client.session import Session, ended_early
 from annals_client.stubs import Stubs
+from annals_common.channels import open_aio_channel
 
 T = TypeVar("T")
 _EOF: Any = cast("Any", grpc.aio).EOF
@@ -28,9 +28,9 @@ class AsyncTransport:
     def __init__(self, session: Session) -> None:
         where = session.endpoints
         self._session = session
-        self._channels = [open_aio_channel(where.storage, where.tls)]
+        self._channels = [open_aio_channel(where.storage, where.credentials())]
         if where.context:
-            self._channels.append(open_aio_channel(where.context, where.tls))
+            self._channels.append(open_aio_channel(where.context, where.credentials()))
         self._stubs = Stubs(self._channels[0], self._channels[-1])
 
     async def close(self) -> None:

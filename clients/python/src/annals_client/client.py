@@ -42,6 +42,7 @@ class Agents(Noun):
 class Keys(Noun):
     """API keys of a tenant."""
 
+    caller = unary(_requests.keys.caller)
     create = unary(_requests.keys.create)
     list = listing(_requests.keys.list_all)
     revoke = unary(_requests.keys.revoke)

@@ -56,6 +56,10 @@ class Endpoints:
     admin_key: Secret = Secret("")
     tls: Tls | None = None
 
+    def credentials(self) -> grpc.ChannelCredentials | None:
+        """Return what a channel needs for TLS, or None to call in clear."""
+        return self.tls.credentials() if self.tls else None
+
     def over(self, base: Endpoints) -> Endpoints:
         """What is set here, else what is set in `base`."""
         return Endpoints(

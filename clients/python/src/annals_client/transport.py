@@ -12,10 +12,10 @@ import grpc
 from annals.storage.v1 import event_service_pb2 as pb
 from annals_client.bulk import AppendProgress, BulkAppend, BulkOptions
 from annals_client.calls import Call, Credential, Pages
-from annals_client.channel import open_channel
 from annals_client.errors import AnnalsRpcError, UnavailableError
 from annals_client.session import Session, ended_early
 from annals_client.stubs import Stubs
+from annals_common.channels import open_channel
 
 T = TypeVar("T")
 
@@ -26,9 +26,9 @@ class Transport:
     def __init__(self, session: Session) -> None:
         where = session.endpoints
         self._session = session
-        self._channels = [open_channel(where.storage, where.tls)]
+        self._channels = [open_channel(where.storage, where.credentials())]
         if where.context:
-            self._channels.append(open_channel(where.context, where.tls))
+            self._channels.append(open_channel(where.context, where.credentials()))
         self._stubs = Stubs(self._channels[0], self._channels[-1])
 
     def close(self) -> None:

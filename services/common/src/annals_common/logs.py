@@ -7,11 +7,18 @@ import sys
 from typing import Literal
 
 import structlog
+from structlog.tracebacks import ExceptionDictTransformer
+
+_TRACEBACKS = ExceptionDictTransformer(show_locals=False)
+"""Local variables would carry keys and content into the logs."""
 
 LogLevel = Literal["debug", "info", "warning", "error"]
 
 
-def configure_logging(service: str, level: LogLevel = "info") -> None:
+def configure_logging(service: str, level: _TRACEBACKS = ExceptionDictTransformer(show_locals=False)
+"""Local variables would carry keys and content into the logs."""
+
+LogLevel = "info") -> None:
     """Write one JSON object a line to standard error, with the ids bound to the current call."""
     numeric = logging.getLevelNamesMapping()[level.upper()]
     structlog.configure(
@@ -19,7 +26,7 @@ def configure_logging(service: str, level: LogLevel = "info") -> None:
             structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.dict_tracebacks,
+            structlog.processors.ExceptionRenderer(_TRACEBACKS),
             structlog.processors.JSONRenderer(),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(numeric),

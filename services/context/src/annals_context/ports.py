@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from annals_context.domain.events import Event, EventType, Role
@@ -14,7 +14,7 @@ from annals_context.domain.model import Hit
 class Caller:
     """On whose behalf storage is asked. `timeout_s`: what is left of the deadline, if any."""
 
-    authorization: str
+    authorization: str = field(repr=False)
     request_id: str
     timeout_s: float | None = None
 

@@ -53,3 +53,9 @@ def revoke(
     request = pb.RevokeApiKeyRequest(tenant_id=tenant_id, api_key_id=api_key_id)
     call = safe_call(lambda stubs: stubs.tenants.RevokeApiKey, request, timeout)
     return call.map(lambda answer: answer.api_key).by(tenant_credential(tenant_id))
+
+
+def caller(*, timeout: float | None = None) -> Call[pb.GetCallerResponse]:
+    """Tell whose key this client uses, and what it may do."""
+    request = pb.GetCallerRequest()
+    return safe_call(lambda stubs: stubs.tenants.GetCaller, request, timeout)

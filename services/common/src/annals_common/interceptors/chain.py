@@ -29,7 +29,7 @@ class Call:
     method: str
     context: grpc.aio.ServicerContext[Any, Any]
     request_id: str = ""
-    metadata: dict[str, str] = field(default_factory=dict)
+    metadata: dict[str, str] = field(default_factory=dict, repr=False)
 
     @property
     def service_name(self) -> str:
