@@ -15,10 +15,7 @@ _TRACEBACKS = ExceptionDictTransformer(show_locals=False)
 LogLevel = Literal["debug", "info", "warning", "error"]
 
 
-def configure_logging(service: str, level: _TRACEBACKS = ExceptionDictTransformer(show_locals=False)
-"""Local variables would carry keys and content into the logs."""
-
-LogLevel = "info") -> None:
+def configure_logging(service: str, level: LogLevel = "info") -> None:
     """Write one JSON object a line to standard error, with the ids bound to the current call."""
     numeric = logging.getLevelNamesMapping()[level.upper()]
     structlog.configure(
