@@ -7,12 +7,12 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 import pytest
+from tests.support.storage import ADMIN_KEY, RunningStorage, Tenant
 
 from annals_client import AsyncAnnalsClient
 from annals_common.settings import ServerSettings
 from annals_context.app import ContextApp
 from annals_context.settings import ContextSettings
-from tests.support.storage import ADMIN_KEY, RunningStorage, Tenant
 
 
 @dataclass(frozen=True, slots=True)

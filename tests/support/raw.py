@@ -78,7 +78,7 @@ class Failure:
         return Failure(self.code, blank(self.message), self.domain, self.reason, pairs, self.fields)
 
 
-class RpcFailed(Exception):
+class RpcFailedError(Exception):
     """Raised by `Raw` with the failure as a value."""
 
     def __init__(self, failure: Failure) -> None:
@@ -112,14 +112,14 @@ class Raw:
         name: str,
         request: Message | bytes | None = None,
         *,
-        timeout: float | None = TIMEOUT_S,
+        timeout_s: float | None = TIMEOUT_S,
         metadata: Sequence[tuple[str, str | bytes]] | None = None,
     ) -> Any:
-        """Call a unary method. Raises RpcFailed."""
+        """Call a unary method. Raises RpcFailedError."""
         method = methods()[name]
         raw = request if isinstance(request, bytes) else _serialized(request)
         sent = self.metadata() if metadata is None else metadata
-        answer = await self.bytes_call(path_of(method), raw, timeout=timeout, metadata=sent)
+        answer = await self.bytes_call(path_of(method), raw, timeout_s=timeout_s, metadata=sent)
         return GetMessageClass(method.output_type).FromString(answer)
 
     async def bytes_call(
@@ -127,17 +127,17 @@ class Raw:
         path: str,
         raw: bytes,
         *,
-        timeout: float | None = TIMEOUT_S,
+        timeout_s: float | None = TIMEOUT_S,
         metadata: Sequence[tuple[str, str | bytes]] = (),
     ) -> bytes:
-        """Call any path with any bytes. Raises RpcFailed."""
+        """Call any path with any bytes. Raises RpcFailedError."""
         stub = self.channel.unary_unary(path)
         try:
-            return bytes(await stub(raw, timeout=timeout, metadata=tuple(metadata)))
+            return bytes(await stub(raw, timeout=timeout_s, metadata=tuple(metadata)))
         except grpc.aio.AioRpcError as error:
-            raise RpcFailed(failure_of(error)) from None
+            raise RpcFailedError(failure_of(error)) from None
 
-    def stream_append(self, *, timeout: float = TIMEOUT_S) -> Any:
+    def stream_append(self, *, timeout_s: float = TIMEOUT_S) -> Any:
         """Open a StreamAppendEvents call."""
         method = methods()["StreamAppendEvents"]
         stub = self.channel.stream_stream(
@@ -145,14 +145,14 @@ class Raw:
             request_serializer=event_service_pb2.StreamAppendEventsRequest.SerializeToString,
             response_deserializer=event_service_pb2.StreamAppendEventsResponse.FromString,
         )
-        return stub(timeout=timeout, metadata=self.metadata())
+        return stub(timeout=timeout_s, metadata=self.metadata())
 
 
 async def failure(call: Awaitable[Any]) -> Failure:
     """The failure of a call that must fail."""
     try:
         answer = await call
-    except RpcFailed as error:
+    except RpcFailedError as error:
         return error.failure
     except grpc.aio.AioRpcError as error:
         return failure_of(error)
@@ -163,7 +163,7 @@ async def outcome(call: Awaitable[Any]) -> Any:
     """The answer of a call, or its failure."""
     try:
         return await call
-    except RpcFailed as error:
+    except RpcFailedError as error:
         return error.failure
 
 

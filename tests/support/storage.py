@@ -12,13 +12,13 @@ from uuid import uuid4
 import pytest
 import structlog
 from pydantic import SecretStr
+from tests.support.raw import Raw
 
 from annals_client import AsyncAnnalsClient
 from annals_common.settings import ServerSettings
 from annals_local.postgres import LocalPostgres
 from annals_storage.app import StorageApp
 from annals_storage.settings import StorageSettings
-from tests.support.raw import Raw
 
 ADMIN_KEY = "test-admin-key"
 
