@@ -178,9 +178,9 @@ class TestList:
 
     async def test_a_page_ends_before_sixteen_mebibytes(self, tenant: Tenant) -> None:
         room = await empty_conversation(tenant)
-        big = tool_result("c", "\t" * 1024 * 1024)
-        await append(tenant.raw, room, tool_call("c", "t"), *[big] * 9)
-        await append(tenant.raw, room, *[big] * 9)
+        big = assistant("", metadata={"filler": "x" * 60_000})
+        for _ in range(2):
+            await append(tenant.raw, room, *[big] * 200)
         request = pb.ListEventsRequest(conversation_id=room, page_size=1000)
 
         first = await tenant.raw.call("ListEvents", request)
@@ -188,7 +188,7 @@ class TestList:
         second = await tenant.raw.call("ListEvents", request)
 
         assert first.ByteSize() <= 16 * 1024 * 1024 + 1024
-        assert [e.seq for e in (*first.events, *second.events)] == list(range(1, 20))
+        assert [e.seq for e in (*first.events, *second.events)] == list(range(1, 401))
         assert second.next_page_token == ""
 
     @pytest.mark.parametrize("change", ["order", "types", "conversation_id"])

@@ -34,7 +34,7 @@ async def send(
     try:
         await stream.done_writing()
         async for response in stream:
-            acknowledged.append(response)
+            acknowledged.append(response)  # noqa: PERF401 - keeps what came before a failure
     except grpc.aio.AioRpcError as error:
         return acknowledged, failure_of(error)
     return acknowledged, None
