@@ -13,7 +13,10 @@ class ContextSettings(BaseSettings):
     """All settings; nested ones are joined by two underscores, as in SERVER__ADDRESS."""
 
     model_config = SettingsConfigDict(
-        env_prefix="ANNALS_CONTEXT_", env_nested_delimiter="__", extra="forbid"
+        env_prefix="ANNALS_CONTEXT_",
+        env_nested_delimiter="__",
+        extra="forbid",
+        nested_model_default_partial_update=True,
     )
 
     server: ServerSettings = ServerSettings(address="127.0.0.1:50052")

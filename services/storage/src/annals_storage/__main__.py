@@ -15,7 +15,7 @@ import uvloop
 from annals_common.errors import AnnalsError
 from annals_common.logs import configure_logging
 from annals_common.server import wait_for_signal
-from annals_common.settings import load_settings
+from annals_common.settings import describe_settings, load_settings
 from annals_storage.app import StorageApp, open_adapters, run_indexer
 from annals_storage.commands.tenancy import CreateTenant
 from annals_storage.commands.verifying import verify_mirror
@@ -77,6 +77,13 @@ def migrate_command(owner_url: str, phase: str) -> None:
     except MigrationError as error:
         sys.exit(str(error))
     click.echo(f"applied: {', '.join(applied) or 'nothing, the schema is up to date'}")
+
+
+@main.command(name="settings")
+def settings_command() -> None:
+    """List every setting: variable, default, meaning."""
+    for variable, default, meaning in describe_settings(StorageSettings):
+        click.echo(f"{variable}={default}\t{meaning}".rstrip())
 
 
 @main.command()

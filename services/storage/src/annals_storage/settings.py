@@ -19,25 +19,33 @@ class StorageSettings(BaseSettings):
     """All settings; nested ones are joined by two underscores, as in SERVER__ADDRESS."""
 
     model_config = SettingsConfigDict(
-        env_prefix="ANNALS_STORAGE_", env_nested_delimiter="__", extra="forbid"
+        env_prefix="ANNALS_STORAGE_",
+        env_nested_delimiter="__",
+        extra="forbid",
+        nested_model_default_partial_update=True,
     )
 
     server: ServerSettings = ServerSettings(address="127.0.0.1:50051")
     database_url: SecretStr = Field(
-        SecretStr(""), description="libpq URL or conninfo of the role annals_app"
+        SecretStr(""),
+        min_length=1,
+        validate_default=True,
+        description="libpq URL or conninfo of the role annals_app",
     )
-    database_max_connections: int = Field(10, ge=1, le=1000)
-    statement_timeout_ms: int = Field(30_000, ge=100)
+    database_max_connections: int = Field(10, ge=1, le=1000, description="size of the pool")
+    statement_timeout_ms: int = Field(30_000, ge=100, description="longest statement")
     admin_key_sha256: str = Field("", description="hex SHA-256 of the installation's admin key")
     data_dir: Path = Field(Path("build/data"), description="model files and the embedded engine")
-    embedding_model: str = MODEL_NAME
+    embedding_model: str = Field(MODEL_NAME, description="any model fastembed knows")
     embedding_model_dir: Path | None = Field(None, description="a local model instead of the hub")
-    embedding_threads: int = Field(2, ge=1)
-    bm25_language: str = "english"
-    vector_engine: Literal["edge", "server"] = "edge"
+    embedding_threads: int = Field(2, ge=1, description="CPU threads of the model")
+    bm25_language: str = Field("english", description="stemmer and stop words")
+    vector_engine: Literal["edge", "server"] = Field(
+        "edge", description="edge: embedded, one process; server: a Qdrant server"
+    )
     qdrant_url: str = Field("", description="with vector_engine=server")
-    qdrant_api_key: SecretStr = SecretStr("")
-    qdrant_collection: str = "annals"
+    qdrant_api_key: SecretStr = Field(SecretStr(""), description="of the Qdrant server")
+    qdrant_collection: str = Field("annals", description="name of the alias")
     run_indexer: bool = Field(default=True, description="index in this process too")
     indexer_name: str = Field("", description="tells indexers' leases apart; empty: the host name")
 
