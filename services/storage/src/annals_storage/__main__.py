@@ -16,18 +16,40 @@ from annals_common.errors import AnnalsError
 from annals_common.logs import configure_logging
 from annals_common.server import wait_for_signal
 from annals_common.settings import describe_settings, load_settings
-from annals_storage.app import StorageApp, open_adapters, run_indexer
+from annals_common.tokenizers import EncodingUnavailableError
+from annals_storage.app import (
+    VECTORS_FOLDER,
+    StorageApp,
+    open_adapters,
+    open_embedder,
+    run_indexer,
+)
 from annals_storage.commands.tenancy import CreateTenant
 from annals_storage.commands.verifying import verify_mirror
+from annals_storage.embedding.golden import GoldenMismatchError
+from annals_storage.embedding.minilm import ModelUnavailableError
 from annals_storage.postgres.database import Database, sql
 from annals_storage.postgres.guard import SchemaOutdatedError, UnsafeRoleError, check_database
 from annals_storage.postgres.migrator import MigrationError, migrate
 from annals_storage.postgres.outbox import PostgresOutbox
 from annals_storage.postgres.tenants import PostgresTenants
 from annals_storage.settings import StorageSettings
+from annals_storage.vectors.edge_shard import ShardError, optimize_offline
+from annals_storage.vectors.server import CollectionMismatchError
 
 T = TypeVar("T")
-REFUSALS = (UnsafeRoleError, SchemaOutdatedError, MigrationError, AnnalsError)
+REFUSALS = (
+    AnnalsError,
+    CollectionMismatchError,
+    EncodingUnavailableError,
+    GoldenMismatchError,
+    MigrationError,
+    ModelUnavailableError,
+    SchemaOutdatedError,
+    ShardError,
+    UnsafeRoleError,
+)
+"""Reasons not to start that the operator can do something about."""
 
 
 @click.group()
@@ -106,6 +128,23 @@ async def _verify(settings: StorageSettings) -> None:
     click.echo(json.dumps(report.as_dict(), indent=2))
     if not report.is_clean:
         sys.exit(1)
+
+
+@main.command()
+def optimize() -> None:
+    """Compact the embedded engine. Refuses while a process serves from it."""
+    _run(_optimize)
+
+
+async def _optimize(settings: StorageSettings) -> None:
+    if settings.vector_engine != "edge":
+        raise click.UsageError("only the embedded engine is compacted here")
+    embedder = await open_embedder(settings)
+    try:
+        changed = optimize_offline(settings.data_dir / VECTORS_FOLDER, embedder.dimensions)
+    finally:
+        embedder.close()
+    click.echo("compacted" if changed else "nothing to compact")
 
 
 @main.group()

@@ -55,6 +55,8 @@ SERVICES = tuple(
     for name in ("Conversation", "Event", "Index", "Search", "Tenant")
 )
 RETRY_SECONDS = 1.0
+VECTORS_FOLDER = "vectors"
+"""Where the embedded engine lives in the data directory."""
 log = structlog.get_logger()
 
 
@@ -112,21 +114,23 @@ async def open_adapters(settings: StorageSettings, stack: AsyncExitStack) -> Ada
         statement_timeout_ms=settings.statement_timeout_ms,
     )
     stack.push_async_callback(database.close)
-    embedder, _ = await asyncio.gather(
-        load_embedder(
-            settings.embedding_model,
-            data_dir=settings.data_dir,
-            threads=settings.embedding_threads,
-            model_dir=settings.embedding_model_dir,
-        ),
-        _open_patiently(database),
-    )
+    embedder, _ = await asyncio.gather(open_embedder(settings), _open_patiently(database))
     stack.callback(embedder.close)
     await check_database(database)
     vectors = _vectors(settings, embedder.dimensions)
     stack.push_async_callback(vectors.close)
     await _open_patiently(vectors)
     return Adapters(database, vectors, embedder, Bm25Encoder(language=settings.bm25_language))
+
+
+async def open_embedder(settings: StorageSettings) -> FastembedEmbedder:
+    """Load the model of the settings."""
+    return await load_embedder(
+        settings.embedding_model,
+        data_dir=settings.data_dir,
+        threads=settings.embedding_threads,
+        model_dir=settings.embedding_model_dir,
+    )
 
 
 async def _open_patiently(dependency: Database | VectorIndex) -> None:
@@ -141,7 +145,7 @@ async def _open_patiently(dependency: Database | VectorIndex) -> None:
 
 def _vectors(settings: StorageSettings, dimensions: int) -> VectorIndex:
     if settings.vector_engine == "edge":
-        return EdgeVectorIndex(settings.data_dir / "vectors", dimensions=dimensions)
+        return EdgeVectorIndex(settings.data_dir / VECTORS_FOLDER, dimensions=dimensions)
     api_key = settings.qdrant_api_key.get_secret_value() or None
     client = connect(settings.qdrant_url, api_key=api_key)
     return ServerVectorIndex(client, collection=settings.qdrant_collection, dimensions=dimensions)

@@ -28,7 +28,6 @@ class StorageSettings(BaseSettings):
     server: ServerSettings = ServerSettings(address="127.0.0.1:50051")
     database_url: SecretStr = Field(
         SecretStr(""),
-        min_length=1,
         validate_default=True,
         description="libpq URL or conninfo of the role annals_app",
     )
@@ -48,6 +47,13 @@ class StorageSettings(BaseSettings):
     qdrant_collection: str = Field("annals", description="name of the alias")
     run_indexer: bool = Field(default=True, description="index in this process too")
     indexer_name: str = Field("", description="tells indexers' leases apart; empty: the host name")
+
+    @field_validator("database_url")
+    @classmethod
+    def _check_database_url(cls, value: SecretStr) -> SecretStr:
+        if not value.get_secret_value():
+            raise ValueError("is required: postgresql://annals_app:…@host/database")
+        return value
 
     @field_validator("admin_key_sha256")
     @classmethod
