@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 from uuid import UUID
@@ -40,6 +41,8 @@ from annals_storage.handlers.output import append_response, event_message
 from annals_storage.handlers.progress import StreamProgress
 from annals_storage.ports import EventStore, TokenCounter
 
+LARGE_REQUEST_BYTES = 64 * 1024
+"""Counting the tokens of more than this would hold up other calls: a thread does it."""
 MAX_BATCH_IDS = 1_000
 MAX_TOOL_NAMES = 100
 MAX_SEQ = 2**62
@@ -55,7 +58,7 @@ class EventHandler(pb_grpc.EventServiceServicer):
     async def AppendEvents(
         self, request: pb.AppendEventsRequest, context: Any
     ) -> pb.AppendEventsResponse:
-        append = self._append(request, data_tenant("AppendEvents"))
+        append = await self._append(request, data_tenant("AppendEvents"))
         return append_response(await self._grouping.append(append))
 
     async def StreamAppendEvents(
@@ -64,7 +67,7 @@ class EventHandler(pb_grpc.EventServiceServicer):
         tenant_id = data_tenant("StreamAppendEvents")
         progress = StreamProgress()
         async for request in request_iterator:
-            append = self._append(request.append, tenant_id)
+            append = await self._append(request.append, tenant_id)
             yield progress.acknowledge(await self._grouping.append(append))
 
     async def GetEvent(self, request: pb.GetEventRequest, context: Any) -> pb.GetEventResponse:
@@ -113,14 +116,18 @@ class EventHandler(pb_grpc.EventServiceServicer):
             raise ResourceNotFoundError("event", f"{conversation_id} seq {request.seq}")
         return found
 
-    def _append(self, request: pb.AppendEventsRequest, tenant_id: UUID) -> Append:
-        if (size := request.ByteSize()) > MAX_REQUEST_BYTES:
+    async def _append(self, request: pb.AppendEventsRequest, tenant_id: UUID) -> Append:
+        size = request.ByteSize()
+        if size > MAX_REQUEST_BYTES:
             raise LimitExceededError("events", limit=MAX_REQUEST_BYTES, actual=size, unit="bytes")
         conversation_id = optional_uuid(request.conversation_id, "conversation_id")
         _check_condition(request)
         agent_id, session_id = _anonymous_owner(request, conversation_id)
         request_id = optional_uuid(request.request_id, "request_id")
-        events = new_events(request.events, self._counter)
+        if size > LARGE_REQUEST_BYTES:
+            events = await asyncio.to_thread(new_events, request.events, self._counter)
+        else:
+            events = new_events(request.events, self._counter)
         return Append(
             tenant_id=tenant_id,
             conversation_id=conversation_id or _anonymous_id(request, tenant_id),

@@ -23,15 +23,24 @@ MAX_ATTEMPTS = 10
 _CLAIM = "SELECT * FROM annals.claim_outbox(%(owner)s, %(limit)s, %(lease)s)"
 _RELEASE = "SELECT annals.release_outbox(%(owner)s) AS released"
 _TOTALS = "SELECT * FROM annals.outbox_totals()"
-_COUNT_CHUNKS = "SELECT count(*) AS chunks FROM annals.chunks WHERE tenant_id = %(tenant_id)s"
+# The chunks of deleted conversations stay, for a restore, but must not be in the mirror.
+_COUNT_CHUNKS = """
+SELECT count(*) AS chunks
+FROM annals.chunks AS k
+JOIN annals.conversations AS c USING (tenant_id, conversation_id)
+WHERE k.tenant_id = %(tenant_id)s AND c.deleted_at IS NULL
+"""
 _CONVERSATION_IS_DELETED = """
 SELECT deleted_at IS NOT NULL AS deleted FROM annals.conversations
 WHERE tenant_id = %(tenant_id)s AND conversation_id = %(conversation_id)s
 """
 _LIST_CHUNKS = """
-SELECT chunk_id, event_id FROM annals.chunks
-WHERE tenant_id = %(tenant_id)s AND (%(after)s::uuid IS NULL OR chunk_id > %(after)s)
-ORDER BY chunk_id LIMIT %(limit)s
+SELECT k.chunk_id, k.event_id
+FROM annals.chunks AS k
+JOIN annals.conversations AS c USING (tenant_id, conversation_id)
+WHERE k.tenant_id = %(tenant_id)s AND c.deleted_at IS NULL
+  AND (%(after)s::uuid IS NULL OR k.chunk_id > %(after)s)
+ORDER BY k.chunk_id LIMIT %(limit)s
 """
 
 
@@ -74,14 +83,14 @@ class PostgresOutbox:
         return Backlog(**row)
 
     async def count_chunks(self, tenant_id: UUID) -> int:
-        """Return the number of chunks of a tenant."""
+        """Return the number of chunks of a tenant that belong into the mirror."""
         [[row]] = await self._database.run(tenant_id, (_COUNT_CHUNKS, {"tenant_id": tenant_id}))
         return int(row["chunks"])
 
     async def list_chunks(
         self, tenant_id: UUID, *, after: UUID | None, limit: int
     ) -> list[tuple[UUID, UUID]]:
-        """Page through (chunk_id, event_id), ordered by chunk_id."""
+        """Page through (chunk_id, event_id) of what belongs into the mirror, by chunk_id."""
         params = {"tenant_id": tenant_id, "after": after, "limit": limit}
         [rows] = await self._database.run(tenant_id, (_LIST_CHUNKS, params))
         return [(row["chunk_id"], row["event_id"]) for row in rows]
