@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import os
+import json
 import sys
 import time
 from asyncio.subprocess import Process
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import structlog
@@ -30,12 +30,15 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class ChildSpec:
-    """What to run. `arguments` are those of `python -m`."""
+    """What to run: a module with a function `main`, and its arguments.
+
+    `settings` are environment variables, asked for when the module is to begin.
+    """
 
     name: str
     arguments: tuple[str, ...]
     log_path: Path
-    environment: Mapping[str, str] = field(default_factory=dict)
+    settings: Callable[[], Mapping[str, str]]
 
 
 class Child:
@@ -48,8 +51,8 @@ class Child:
         self._process: Process | None = None
         self._keeping: asyncio.Task[None] | None = None
 
-    async def start(self) -> None:
-        """Begin the process. Its standard input breaks when this process dies."""
+    async def load(self) -> None:
+        """Start the process; its module waits to begin. Its input breaks when this one dies."""
         command = (sys.executable, "-m", "annals_local.guarded", *self._spec.arguments)
         with self._spec.log_path.open("ab") as output:
             self._process = await asyncio.create_subprocess_exec(
@@ -57,12 +60,21 @@ class Child:
                 stdin=asyncio.subprocess.PIPE,
                 stdout=output,
                 stderr=output,
-                env={**os.environ, **self._spec.environment},
                 # Ctrl-C reaches the supervisor alone, which then stops the others in order.
                 start_new_session=True,
             )
         self.current = ProcessId.of(self._process.pid)
         self._on_start()
+
+    async def begin(self) -> None:
+        """Let the module begin."""
+        settings = json.dumps(dict(self._spec.settings()))
+        pipe = self._running().stdin
+        if pipe is None:
+            raise RuntimeError(f"{self.name} has no input")
+        with suppress(ConnectionError):
+            pipe.write(f"{settings}\n".encode())
+            await pipe.drain()
 
     async def ready(self, probe: Callable[[], Awaitable[bool]], *, timeout_s: float) -> None:
         """Wait for the first process to be ready. Raises StartError with its last log lines."""
@@ -97,7 +109,8 @@ class Child:
             log.warning("process ended", name=self.name, status=status, restart_in_s=delay_s)
             await asyncio.sleep(delay_s)
             delay_s = min(delay_s * 2, BACKOFF_MAX_S)
-            await self.start()
+            await self.load()
+            await self.begin()
             log.info("process started", name=self.name, pid=self._running().pid)
 
     async def _end(self, process: Process) -> None:
@@ -112,7 +125,7 @@ class Child:
 
     def _running(self) -> Process:
         if self._process is None:
-            raise RuntimeError(f"{self.name} was never started")
+            raise RuntimeError(f"{self.name} was never loaded")
         return self._process
 
     def _failure(self, what: str) -> StartError:

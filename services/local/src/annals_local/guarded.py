@@ -1,13 +1,16 @@
-"""Runs a module until its supervisor is gone: `python -m annals_local.guarded MODULE …`.
+"""Runs a module for a supervisor: `python -m annals_local.guarded MODULE …`.
 
-The supervisor holds the other end of standard input. However it dies, the pipe breaks, and
-the module gets the SIGTERM that the supervisor can no longer send.
+The module is imported at once and begins when its settings come as one line of JSON on
+standard input, so that processes that wait for each other still load side by side. Whichever
+way the supervisor dies, that pipe breaks, and the module gets the SIGTERM that the supervisor
+can no longer send.
 """
 
 from __future__ import annotations
 
+import importlib
+import json
 import os
-import runpy
 import signal
 import sys
 import threading
@@ -17,14 +20,19 @@ GRACE_S = 30.0
 
 
 def main() -> None:
-    """Run the module named by the first argument as `python -m` would."""
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    module, *arguments = sys.argv[1:]
-    sys.argv = [module, *arguments]
-    runpy.run_module(module, run_name="__main__", alter_sys=True)
+    """Call `main` of the module named by the first argument."""
+    name, *arguments = sys.argv[1:]
+    module = importlib.import_module(name)
+    line = sys.stdin.buffer.readline()
+    if not line:
+        return
+    os.environ.update(json.loads(line))
+    threading.Thread(target=_end_with_supervisor, daemon=True).start()
+    sys.argv = [name, *arguments]
+    module.main()
 
 
-def _end_with_parent() -> None:
+def _end_with_supervisor() -> None:
     os.read(sys.stdin.fileno(), 1)
     os.kill(os.getpid(), signal.SIGTERM)
     time.sleep(GRACE_S)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,6 +38,7 @@ class Supervisor:
     def __init__(self, paths: LocalPaths, ports: Ports) -> None:
         self._paths, self._ports = paths, ports
         self._children: list[Child] = []
+        self._database_url = ""
 
     async def start(self) -> Serving:
         """Start everything; return once both services serve. Raises LocalError."""
@@ -52,8 +53,7 @@ class Supervisor:
     async def stop(self) -> None:
         """Drain context, then storage, then stop PostgreSQL."""
         self._paths.endpoints.unlink(missing_ok=True)
-        order = {"context": 0, "storage": 1, "postgres": 2}
-        for child in sorted(self._children, key=lambda child: order[child.name]):
+        for child in reversed(self._children):
             await child.stop()
             log.info("process stopped", name=child.name)
         self._paths.processes.unlink(missing_ok=True)
@@ -65,55 +65,63 @@ class Supervisor:
         self._paths.postgres_ready.unlink(missing_ok=True)
 
     async def _start_processes(self, addresses: Addresses, identity: Identity) -> None:
-        postgres = await self._begin(self._postgres())
-        context = await self._begin(self._context(addresses))
-        await postgres.ready(self._has_postgres, timeout_s=START_TIMEOUT_S)
-        storage = await self._begin(self._storage(addresses, identity))
-        await asyncio.gather(
-            storage.ready(lambda: is_serving(addresses.storage), timeout_s=START_TIMEOUT_S),
-            context.ready(lambda: is_serving(addresses.context), timeout_s=START_TIMEOUT_S),
-        )
+        postgres, storage, context = self._children = [
+            Child(spec, self._note_processes) for spec in self._specs(addresses, identity)
+        ]
+        await asyncio.gather(*(child.load() for child in self._children))
+        await _begin(postgres, self._has_postgres)
+        await _begin(storage, lambda: is_serving(addresses.storage))
+        await _begin(context, lambda: is_serving(addresses.context))
         for child in self._children:
             child.keep()
-
-    async def _begin(self, spec: ChildSpec) -> Child:
-        child = Child(spec, self._note_processes)
-        self._children.append(child)
-        await child.start()
-        return child
 
     def _note_processes(self) -> None:
         running = {child.name: child.current for child in self._children if child.current}
         write_processes(self._paths.processes, {"supervisor": ProcessId.of(os.getpid()), **running})
 
     async def _has_postgres(self) -> bool:
-        return self._paths.postgres_ready.exists()
+        # The same after a restart, so storage, restarted meanwhile, need not wait for it.
+        self._database_url = read_json(self._paths.postgres_ready).get("app_url", "")
+        return bool(self._database_url)
 
-    def _postgres(self) -> ChildSpec:
-        places = (str(self._paths.postgres), str(self._paths.postgres_ready))
-        return self._spec("postgres", ("annals_local.postgres_guard", *places), {})
+    def _specs(self, addresses: Addresses, identity: Identity) -> Iterator[ChildSpec]:
+        """In the order of their start; each relies on those before it."""
+        paths = self._paths
+        guard = ("annals_local.postgres_guard", str(paths.postgres), str(paths.postgres_ready))
+        yield ChildSpec("postgres", guard, paths.log("postgres"), dict)
+        yield ChildSpec(
+            "storage",
+            ("annals_storage.__main__", "serve"),
+            paths.log("storage"),
+            lambda: self._storage(addresses, identity),
+        )
+        yield ChildSpec(
+            "context",
+            ("annals_context.__main__", "serve"),
+            paths.log("context"),
+            lambda: _context(addresses),
+        )
 
-    def _storage(self, addresses: Addresses, identity: Identity) -> ChildSpec:
-        environment = {
+    def _storage(self, addresses: Addresses, identity: Identity) -> dict[str, str]:
+        return {
             **_server("STORAGE", addresses.storage, addresses.storage_metrics),
-            "ANNALS_STORAGE_DATABASE_URL": read_json(self._paths.postgres_ready)["app_url"],
+            "ANNALS_STORAGE_DATABASE_URL": self._database_url,
             "ANNALS_STORAGE_ADMIN_KEY_SHA256": identity.admin_key_sha256,
             "ANNALS_STORAGE_DATA_DIR": str(self._paths.data),
             "ANNALS_STORAGE_INDEXER_NAME": "local",
         }
-        return self._spec("storage", ("annals_storage", "serve"), environment)
 
-    def _context(self, addresses: Addresses) -> ChildSpec:
-        environment = {
-            **_server("CONTEXT", addresses.context, addresses.context_metrics),
-            "ANNALS_CONTEXT_STORAGE_ADDRESS": addresses.storage,
-        }
-        return self._spec("context", ("annals_context", "serve"), environment)
 
-    def _spec(
-        self, name: str, arguments: tuple[str, ...], environment: Mapping[str, str]
-    ) -> ChildSpec:
-        return ChildSpec(name, arguments, self._paths.log(name), environment)
+async def _begin(child: Child, probe: Callable[[], Awaitable[bool]]) -> None:
+    await child.begin()
+    await child.ready(probe, timeout_s=START_TIMEOUT_S)
+
+
+def _context(addresses: Addresses) -> dict[str, str]:
+    return {
+        **_server("CONTEXT", addresses.context, addresses.context_metrics),
+        "ANNALS_CONTEXT_STORAGE_ADDRESS": addresses.storage,
+    }
 
 
 def _server(service: str, address: str, metrics_address: str) -> dict[str, str]:
