@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import shlex
 import sys
+import time
 from dataclasses import dataclass
 
 import click
@@ -15,7 +16,8 @@ from annals_local.sample import LoadedSample, load_sample
 from annals_local.supervisor import Serving
 
 INDEX_TIMEOUT_S = 60
-"""How long a question waits for the sample to be indexed."""
+POLL_SECONDS = 0.05
+CALL_TIMEOUT_S = 30
 RULE = "─" * 88
 
 
@@ -35,19 +37,32 @@ QUESTIONS = (
 
 
 async def ingest(serving: Serving) -> LoadedSample:
-    """Store the sample and say how much of it was new."""
+    """Store the sample, wait until it can be searched, and say how much of it was new."""
     identity = serving.identity
     async with AsyncAnnalsClient(serving.addresses.storage, api_key=identity.api_key) as client:
+        began_s = time.monotonic()
         loaded = await load_sample(client, identity)
+        stored_s = time.monotonic() - began_s
+        async with asyncio.timeout(INDEX_TIMEOUT_S):
+            await _indexed(client, loaded.conversation_id)
     new = loaded.events - loaded.replayed_events
-    click.echo(f"sample: {loaded.events} events, {new} of them new, in {loaded.conversation_id}")
+    click.echo(
+        f"sample: {loaded.events} events, {new} of them new, in {loaded.conversation_id}; "
+        f"stored after {stored_s:.1f} s, searchable after {time.monotonic() - began_s:.1f} s"
+    )
     return loaded
+
+
+async def _indexed(client: AsyncAnnalsClient, conversation_id: str) -> None:
+    # Another process works on it; there is nothing here to be woken by.
+    while (await client.index.status(conversation_id=conversation_id)).pending_count:  # noqa: ASYNC110
+        await asyncio.sleep(POLL_SECONDS)
 
 
 async def ask(serving: Serving, conversation_id: str, question: Question) -> None:
     """Print the context that `annals context` prepares. Raises LocalError when it fails."""
     command = ["context", conversation_id, "--message", question.text]
-    command += ["--budget", str(question.budget_tokens), "--format", "text", "--fresh"]
+    command += ["--budget", str(question.budget_tokens), "--format", "text"]
     click.echo(f"\n{RULE}\n$ annals {shlex.join(command)}\n{RULE}")
     await _annals(serving, command)
 
@@ -69,7 +84,7 @@ def explain(serving: Serving, conversation_id: str = "CONVERSATION_ID") -> None:
 
 
 async def _annals(serving: Serving, command: list[str]) -> None:
-    options = ["--endpoints", str(serving.endpoints_path), "--timeout", str(INDEX_TIMEOUT_S)]
+    options = ["--endpoints", str(serving.endpoints_path), "--timeout", str(CALL_TIMEOUT_S)]
     sys.stdout.flush()
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "annals_client", *options, *command
