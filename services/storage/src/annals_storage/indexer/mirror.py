@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from uuid import UUID
 
@@ -47,12 +48,13 @@ class Mirror:
         INDEXED_EVENTS.inc(len(entries))
 
     async def _write(self, tenant_id: UUID, sources: Sequence[IndexableEvent]) -> None:
-        chunks = [chunk for source in sources for chunk in self._cut(source)]
+        # A long text takes a second to cut: not on the event loop that serves.
+        chunks = await asyncio.to_thread(self._cut, sources)
         with EMBED_SECONDS.time():
             rows, points = await embed(tenant_id, chunks, self._embedder, self._sparse)
         EMBEDDED_CHUNKS.inc(len(rows))
         await self._outbox.save_chunks(tenant_id, [s.event.event_id for s in sources], rows)
         await self._vectors.upsert(points)
 
-    def _cut(self, source: IndexableEvent) -> list[CutChunk]:
-        return cut(source, self._embedder)
+    def _cut(self, sources: Sequence[IndexableEvent]) -> list[CutChunk]:
+        return [chunk for source in sources for chunk in cut(source, self._embedder)]
