@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
@@ -17,7 +17,8 @@ from tests.support.raw import Raw
 from annals_client import AsyncAnnalsClient
 from annals_common.settings import ServerSettings
 from annals_local.postgres import LocalPostgres
-from annals_storage.app import StorageApp
+from annals_storage import app as storage_app
+from annals_storage.app import Adapters, StorageApp
 from annals_storage.settings import StorageSettings
 
 ADMIN_KEY = "test-admin-key"
@@ -39,6 +40,7 @@ class RunningStorage:
 
     app: StorageApp
     address: str
+    adapters: Adapters
 
     def client(self, api_key: str) -> AsyncAnnalsClient:
         return AsyncAnnalsClient(storage=self.address, api_key=api_key, admin_key=ADMIN_KEY)
@@ -79,9 +81,22 @@ def plain_logs() -> None:
 @asynccontextmanager
 async def running_storage(settings: StorageSettings) -> AsyncIterator[RunningStorage]:
     app = StorageApp(settings)
+    opened: list[Adapters] = []
+
+    async def open_and_keep(settings: StorageSettings, stack: AsyncExitStack) -> Adapters:
+        opened.append(await open_adapters(settings, stack))
+        return opened[-1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        open_adapters = storage_app.open_adapters
+        patch.setattr(storage_app, "open_adapters", open_and_keep)
+        try:
+            await app.start()
+        except BaseException:
+            await app.stop()
+            raise
     try:
-        await app.start()
-        yield RunningStorage(app, f"127.0.0.1:{app.port}")
+        yield RunningStorage(app, f"127.0.0.1:{app.port}", opened[0])
     finally:
         await app.stop()
 

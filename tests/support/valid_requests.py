@@ -1,0 +1,123 @@
+"""A valid request of every method, over resources of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+from uuid import uuid4
+
+from tests.support.appending import append, empty_conversation, ids
+from tests.support.storage import Tenant
+
+from annals.storage.v1 import conversation_service_pb2 as conversation_pb
+from annals.storage.v1 import event_service_pb2 as event_pb
+from annals.storage.v1 import index_service_pb2 as index_pb
+from annals.storage.v1 import resources_pb2 as res
+from annals.storage.v1 import search_service_pb2 as search_pb
+from annals.storage.v1 import tenant_service_pb2 as tenant_pb
+from annals_client import user
+
+Build = Callable[[Tenant], Awaitable[Any]]
+
+
+async def _update(tenant: Tenant) -> Any:
+    request = conversation_pb.UpdateConversationRequest(
+        conversation=res.Conversation(
+            conversation_id=await empty_conversation(tenant), status=res.CONVERSATION_STATUS_ACTIVE
+        )
+    )
+    request.update_mask.paths.extend(
+        ["agent_id", "user_id", "session_id", "title", "status", "client_context", "metadata"]
+    )
+    return request
+
+
+async def _append(tenant: Tenant) -> Any:
+    room = await empty_conversation(tenant)
+    return event_pb.AppendEventsRequest(conversation_id=room, events=[user("hi")])
+
+
+async def _stream(tenant: Tenant) -> Any:
+    return event_pb.StreamAppendEventsRequest(append=await _append(tenant))
+
+
+async def _event_ids(tenant: Tenant) -> tuple[str, list[str]]:
+    stored = await append(tenant.raw, await empty_conversation(tenant), user("hi"))
+    return stored.conversation_id, ids(stored)
+
+
+async def _get_event(tenant: Tenant) -> Any:
+    room, found = await _event_ids(tenant)
+    return event_pb.GetEventRequest(conversation_id=room, event_id=found[0])
+
+
+async def _batch_get(tenant: Tenant) -> Any:
+    return event_pb.BatchGetEventsRequest(event_ids=(await _event_ids(tenant))[1])
+
+
+async def _get_agent(tenant: Tenant) -> Any:
+    agent = await tenant.client.agents.create("a")
+    return tenant_pb.GetAgentRequest(agent_id=agent.agent_id)
+
+
+async def _revoke(tenant: Tenant) -> Any:
+    key = await tenant.client.keys.create("k", tenant_id=tenant.tenant_id)
+    return tenant_pb.RevokeApiKeyRequest(api_key_id=key.api_key.api_key_id)
+
+
+async def _create_agent(_tenant: Tenant) -> Any:
+    agent = res.Agent(agent_id=str(uuid4()), display_name="a")
+    return tenant_pb.CreateAgentRequest(agent=agent)
+
+
+def _of_conversation(kind: Callable[..., Any]) -> Build:
+    async def build(tenant: Tenant) -> Any:
+        return kind(conversation_id=await empty_conversation(tenant))
+
+    return build
+
+
+def _plain(kind: Callable[..., Any], **fields: Any) -> Build:
+    async def build(_tenant: Tenant) -> Any:
+        return kind(**fields)
+
+    return build
+
+
+VALID: dict[str, Build] = {
+    "CreateTenant": _plain(tenant_pb.CreateTenantRequest, display_name="t"),
+    "GetCaller": _plain(tenant_pb.GetCallerRequest),
+    "GetTenant": _plain(tenant_pb.GetTenantRequest, tenant_id=str(uuid4())),
+    "ListTenants": _plain(tenant_pb.ListTenantsRequest, page_size=1),
+    "CreateAgent": _create_agent,
+    "GetAgent": _get_agent,
+    "ListAgents": _plain(tenant_pb.ListAgentsRequest),
+    "CreateApiKey": _plain(tenant_pb.CreateApiKeyRequest, scopes=[res.API_KEY_SCOPE_DATA]),
+    "ListApiKeys": _plain(tenant_pb.ListApiKeysRequest),
+    "RevokeApiKey": _revoke,
+    "CreateConversation": _plain(conversation_pb.CreateConversationRequest),
+    "GetConversation": _of_conversation(conversation_pb.GetConversationRequest),
+    "ListConversations": _plain(conversation_pb.ListConversationsRequest),
+    "UpdateConversation": _update,
+    "EndConversation": _of_conversation(conversation_pb.EndConversationRequest),
+    "DeleteConversation": _of_conversation(conversation_pb.DeleteConversationRequest),
+    "RestoreConversation": _of_conversation(conversation_pb.RestoreConversationRequest),
+    "AppendEvents": _append,
+    "StreamAppendEvents": _stream,
+    "GetEvent": _get_event,
+    "BatchGetEvents": _batch_get,
+    "ListEvents": _of_conversation(event_pb.ListEventsRequest),
+    "SearchEvents": _plain(search_pb.SearchEventsRequest, query="hello"),
+    "GetIndexStatus": _plain(index_pb.GetIndexStatusRequest),
+}
+ADMIN_ONLY = frozenset({"CreateTenant", "GetTenant", "ListTenants"})
+
+
+async def send(tenant: Tenant, name: str, request: Any) -> Any:
+    """Call any method with one message; a stream answers with its acknowledgement."""
+    if name != "StreamAppendEvents":
+        return await tenant.raw.call(name, request)
+    stream = tenant.raw.stream_append()
+    await stream.write(request)
+    await stream.done_writing()
+    return await stream.read()
