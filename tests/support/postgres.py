@@ -15,3 +15,11 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalPostgres
     server = start_postgres(tmp_path_factory.mktemp("pg"))
     yield server
     server.stop()
+
+
+@pytest.fixture(scope="module")
+def own_postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalPostgres]:
+    """A server for one module alone, which may be stopped."""
+    server = start_postgres(tmp_path_factory.mktemp("pg"))
+    yield server
+    server.stop()

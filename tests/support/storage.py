@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -19,6 +20,7 @@ from annals_common.settings import ServerSettings
 from annals_local.postgres import LocalPostgres
 from annals_storage import app as storage_app
 from annals_storage.app import Adapters, StorageApp
+from annals_storage.postgres.pool_metrics import register_pool_metrics
 from annals_storage.settings import StorageSettings
 
 ADMIN_KEY = "test-admin-key"
@@ -41,6 +43,7 @@ class RunningStorage:
     app: StorageApp
     address: str
     adapters: Adapters
+    data_dir: Path
 
     def client(self, api_key: str) -> AsyncAnnalsClient:
         return AsyncAnnalsClient(storage=self.address, api_key=api_key, admin_key=ADMIN_KEY)
@@ -78,6 +81,12 @@ def plain_logs() -> None:
     )
 
 
+def _register_first_pool(pool: Any) -> None:
+    # Prometheus' registry is the process's; a test may run a second service beside the first.
+    with suppress(ValueError):
+        register_pool_metrics(pool)
+
+
 @asynccontextmanager
 async def running_storage(settings: StorageSettings) -> AsyncIterator[RunningStorage]:
     app = StorageApp(settings)
@@ -90,13 +99,14 @@ async def running_storage(settings: StorageSettings) -> AsyncIterator[RunningSto
     with pytest.MonkeyPatch.context() as patch:
         open_adapters = storage_app.open_adapters
         patch.setattr(storage_app, "open_adapters", open_and_keep)
+        patch.setattr(storage_app, "register_pool_metrics", _register_first_pool)
         try:
             await app.start()
         except BaseException:
             await app.stop()
             raise
     try:
-        yield RunningStorage(app, f"127.0.0.1:{app.port}", opened[0])
+        yield RunningStorage(app, f"127.0.0.1:{app.port}", opened[0], settings.data_dir)
     finally:
         await app.stop()
 
