@@ -10,6 +10,9 @@ import pytest
 from tests.support.local import LocalRun, command, running_local, start_local, wait_until
 
 from annals_client import user
+from annals_local.identity import load_identity
+from annals_local.sample import load_sample
+from annals_local.show import QUESTIONS, indexed
 
 
 @pytest.fixture(scope="module")
@@ -43,12 +46,44 @@ def test_the_endpoints_file_leads_to_services_that_serve(local: LocalRun) -> Non
 
 
 def test_a_second_start_in_the_same_directory_is_refused(local: LocalRun) -> None:
-    second = subprocess.run(command(local.paths.root), capture_output=True, text=True, check=False)
+    second = subprocess.run(
+        command(local.paths.root), capture_output=True, text=True, check=False, timeout=60
+    )
 
     assert second.returncode == 1
     assert "another annals-local runs in" in second.stderr
     assert "--data-dir" in second.stderr
     store_one(local, "the first is not disturbed")
+
+
+async def test_the_sample_is_stored_once_and_answers_the_questions_of_the_demo(
+    local: LocalRun,
+) -> None:
+    paths, endpoints = local.paths, local.endpoints()
+    identity = load_identity(paths.identity)
+    answers = ("importer 4.2", "NK-2430-55", "departures before sailings")
+    async with local.async_client() as client:
+        stored = await load_sample(client, identity)
+        again = await load_sample(client, identity)
+        await indexed(client, stored.conversation_id)
+        prepared = [
+            await client.context.prepare(
+                stored.conversation_id,
+                budget_tokens=question.budget_tokens,
+                current_message=question.text,
+                payload_format="text",
+                timeout=60,
+            )
+            for question in QUESTIONS
+        ]
+
+    assert endpoints["tenant_id"] == identity.tenant_id
+    assert (stored.replayed_events, again.replayed_events) == (0, stored.events)
+    assert again.conversation_id == stored.conversation_id
+    for answer, context, question in zip(answers, prepared, QUESTIONS, strict=True):
+        assert answer in context.payload
+        assert context.total_tokens <= question.budget_tokens
+        assert not context.degraded
 
 
 @pytest.mark.parametrize("name", ["storage", "context"])
@@ -98,4 +133,4 @@ def test_nothing_outlives_a_killed_supervisor(tmp_path: Path) -> None:
     run.supervisor.kill()
     run.supervisor.wait()
 
-    wait_until(lambda: not any(each.process() for each in processes), what="all ended")
+    wait_until(lambda: not any(each.process() for each in processes), timeout_s=30)

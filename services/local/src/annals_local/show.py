@@ -32,7 +32,7 @@ class Question:
 QUESTIONS = (
     Question("What caused the double bookings on the evening sailing in March?", 1500),
     Question("Which coupling did we order for the Solan's gearbox, and what did it cost?", 1500),
-    Question("At what wave height does the winter storm plan cancel a sailing?", 2000),
+    Question("Why did the backfill stop in the night, and which rule came of it?", 2000),
 )
 
 
@@ -44,7 +44,7 @@ async def ingest(serving: Serving) -> LoadedSample:
         loaded = await load_sample(client, identity)
         stored_s = time.monotonic() - began_s
         async with asyncio.timeout(INDEX_TIMEOUT_S):
-            await _indexed(client, loaded.conversation_id)
+            await indexed(client, loaded.conversation_id)
     new = loaded.events - loaded.replayed_events
     click.echo(
         f"sample: {loaded.events} events, {new} of them new, in {loaded.conversation_id}; "
@@ -53,7 +53,8 @@ async def ingest(serving: Serving) -> LoadedSample:
     return loaded
 
 
-async def _indexed(client: AsyncAnnalsClient, conversation_id: str) -> None:
+async def indexed(client: AsyncAnnalsClient, conversation_id: str) -> None:
+    """Wait until all of a conversation can be searched."""
     # Another process works on it; there is nothing here to be woken by.
     while (await client.index.status(conversation_id=conversation_id)).pending_count:  # noqa: ASYNC110
         await asyncio.sleep(POLL_SECONDS)
