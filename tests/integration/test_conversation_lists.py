@@ -8,12 +8,12 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from tests.support.raw import Raw, failure
+from tests.support.storage import Tenant
 
 from annals.storage.v1 import conversation_service_pb2 as pb
 from annals.storage.v1 import resources_pb2 as res
 from annals_client import user
-from tests.support.raw import Raw, failure
-from tests.support.storage import Tenant
 
 
 async def titles(tenant: Tenant, **query: Any) -> list[str]:

@@ -7,12 +7,12 @@ from uuid import UUID, uuid4
 
 import grpc
 import pytest
+from tests.support.raw import Raw, failure
+from tests.support.storage import Tenant
 
 from annals.storage.v1 import conversation_service_pb2 as pb
 from annals.storage.v1 import resources_pb2 as res
 from annals_client import user
-from tests.support.raw import Raw, failure
-from tests.support.storage import Tenant
 
 
 def conversation(**fields: Any) -> res.Conversation:
@@ -348,7 +348,6 @@ class TestDeleteAndRestore:
         self, tenant: Tenant, name: str, fields: dict[str, Any]
     ) -> None:
         from google.protobuf.message_factory import GetMessageClass
-
         from tests.support.raw import methods
 
         stored = await tenant.client.events.append("", [user("gone")])

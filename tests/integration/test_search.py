@@ -285,7 +285,6 @@ class TestFreshness:
 
     async def test_without_an_indexer_says_what_is_missing(self, unindexed: Tenant) -> None:
         stored = await append(unindexed.raw, "", user("one"), user("two"), user(""))
-
         room = stored.conversation_id
 
         found = await unindexed.client.search.events("one")

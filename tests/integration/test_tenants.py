@@ -198,9 +198,7 @@ class TestWrongKeys:
     async def refusal(self, tenant: Tenant, *metadata: tuple[str, str]) -> Failure:
         return await failure(tenant.raw.call("ListConversations", metadata=metadata))
 
-    async def test_of_every_kind_answer_alike(
-        self, storage: RunningStorage, tenant: Tenant, other_tenant: Tenant
-    ) -> None:
+    async def test_of_every_kind_answer_alike(self, tenant: Tenant, other_tenant: Tenant) -> None:
         secret = tenant.api_key
         stranger = b"".join([uuid4().bytes, b"x" * 32])
         swapped = UUID(other_tenant.tenant_id).bytes + base64.urlsafe_b64decode(secret[7:])[16:]
@@ -300,9 +298,7 @@ class TestSecrets:
         assert keys
         assert tenant.api_key not in repr(keys)
 
-    async def test_never_reach_logs_or_errors(
-        self, storage: RunningStorage, tenant: Tenant
-    ) -> None:
+    async def test_never_reach_logs_or_errors(self, tenant: Tenant) -> None:
         secret = tenant.api_key
         with capture_logs() as logs:
             made = await key_with(tenant, "data")
