@@ -12,11 +12,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
-from annals_client import AnnalsClient
-from annals_client.importers import Importer, ImportOptions
 from tests.bench.harness import Report, progress
 from tests.bench.scoring import mean, recall_at, reciprocal_rank
 from tests.bench.stack import Stack, await_indexed
+
+from annals_client import AnnalsClient
+from annals_client.importers import Importer, ImportOptions
 
 CATEGORIES = {1: "multi_hop", 2: "temporal", 3: "open_domain", 4: "single_hop"}
 """Category 5 asks for what was never said."""

@@ -16,11 +16,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from annals_client import AnnalsClient
-from annals_client.importers import Importer, ImportOptions
 from tests.bench.harness import Report, progress
 from tests.bench.scoring import mean, ndcg_any_at, recall_all_at, recall_any_at
 from tests.bench.stack import Stack, await_indexed
+
+from annals_client import AnnalsClient
+from annals_client.importers import Importer, ImportOptions
 
 HITS = 100
 """Turns asked for in one search."""
@@ -43,10 +44,10 @@ def run(stack: Stack, data: Path, report: Report, *, questions: int) -> None:
     """Add the figures over the first `questions` questions."""
     path = data / "longmemeval" / "longmemeval_s_dev50.json.gz"
     samples = json.loads(gzip.decompress(path.read_bytes()))
-    started, outcomes = time.monotonic(), []
+    started = time.monotonic()
     with progress() as shown:
-        for sample in shown.track(samples[:questions], description="LongMemEval"):
-            outcomes.append(_outcome(stack, sample))
+        asked = shown.track(samples[:questions], description="LongMemEval")
+        outcomes = [_outcome(stack, sample) for sample in asked]
     _add_figures(outcomes, report)
     seconds = time.monotonic() - started
     report.note(

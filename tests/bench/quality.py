@@ -9,7 +9,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-
 from tests.bench import locomo, longmemeval
 from tests.bench.harness import Report
 from tests.bench.stack import running_stack

@@ -12,7 +12,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 from uuid import UUID
@@ -46,7 +46,6 @@ class Stack:
     admin_key: str
     storage: str = ""
     context: str = ""
-    pids: dict[str, int] = field(default_factory=dict)
 
     def client(self, api_key: str = "") -> AnnalsClient:
         """Return a client of both services."""
@@ -109,6 +108,7 @@ def serving(stack: Stack, *, profile_to: Path | None = None) -> Iterator[Stack]:
         "ANNALS_CONTEXT_SERVER__ADDRESS": context_at,
     }
     profiler = ["-m", "cProfile", "-o", str(profile_to)] if profile_to else []
+    started = []
     with ExitStack() as processes:
         for name, env, options in (
             ("storage", storage_env, profiler),
@@ -116,9 +116,9 @@ def serving(stack: Stack, *, profile_to: Path | None = None) -> Iterator[Stack]:
         ):
             command = [sys.executable, *options, "-m", f"annals_{name}", "serve"]
             log = processes.enter_context((stack.log_dir / f"{name}.log").open("wb"))
-            stack.pids[name] = processes.enter_context(process(command, env, log)).pid
+            started.append(processes.enter_context(process(command, env, log)))
         stack.storage, stack.context = storage_at, context_at
-        _await_serving(stack)
+        _await_serving(stack, started)
         yield stack
 
 
@@ -156,13 +156,14 @@ def await_indexed(client: AnnalsClient, *, timeout_s: float = 3_600.0) -> float:
     return time.monotonic() - started
 
 
-def _await_serving(stack: Stack) -> None:
+def _await_serving(stack: Stack, started: Sequence[subprocess.Popen[bytes]]) -> None:
     deadline = time.monotonic() + START_TIMEOUT_S
     with stack.client() as client:
         while not _is_serving(client):
-            if time.monotonic() > deadline:
+            has_ended = any(running.poll() is not None for running in started)
+            if has_ended or time.monotonic() > deadline:
                 logs = [path.read_text()[-2_000:] for path in stack.log_dir.glob("*.log")]
-                raise TimeoutError("the services do not serve:\n" + "\n".join(logs))
+                raise RuntimeError("the services do not serve:\n" + "\n".join(logs))
             time.sleep(POLL_SECONDS)
 
 
