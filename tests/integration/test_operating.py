@@ -1,0 +1,183 @@
+"""Health, metrics and drain of the whole service, over a PostgreSQL that may be stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import urllib.request
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import psycopg
+import pytest
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from tests.support.appending import append, listed
+from tests.support.raw import failure
+from tests.support.storage import (
+    RunningStorage,
+    Tenant,
+    fresh_tenant,
+    running_storage,
+    storage_settings,
+)
+from tests.support.waiting import eventually
+
+from annals_client import user
+from annals_common.metrics import serve_metrics
+from annals_common.settings import ServerSettings
+from annals_local.postgres import LocalPostgres
+from annals_storage.app import SERVICES
+
+SERVING = health_pb2.HealthCheckResponse.SERVING
+NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
+
+
+@pytest.fixture(scope="module")
+async def service(
+    own_postgres: LocalPostgres, storage: RunningStorage, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[RunningStorage]:
+    path = tmp_path_factory.mktemp("operating")
+    (path / "models").symlink_to(storage.data_dir / "models")
+    async with running_storage(storage_settings(own_postgres, path)) as it:
+        yield it
+
+
+@pytest.fixture
+async def own_tenant(service: RunningStorage) -> AsyncIterator[Tenant]:
+    async with fresh_tenant(service) as it:
+        yield it
+
+
+async def status(tenant: Tenant, name: str = "") -> int:
+    stub: Any = health_pb2_grpc.HealthStub(tenant.raw.channel)
+    return int((await stub.Check(health_pb2.HealthCheckRequest(service=name))).status)
+
+
+@pytest.mark.parametrize("name", ["", *SERVICES])
+async def test_every_service_reports_serving_without_credentials(tenant: Tenant, name: str) -> None:
+    assert await status(tenant, name) == SERVING
+
+
+@asynccontextmanager
+async def nobody_may_connect(postgres: LocalPostgres) -> AsyncIterator[None]:
+    """PostgreSQL as the service sees it is gone: connections are cut and refused."""
+    with psycopg.connect(postgres.admin_url, autocommit=True) as connection:
+        connection.execute("ALTER ROLE annals_app NOLOGIN")
+        connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'annals_app'"
+        )
+        try:
+            yield
+        finally:
+            connection.execute("ALTER ROLE annals_app LOGIN")
+
+
+async def test_health_and_calls_follow_postgresql(
+    own_postgres: LocalPostgres, own_tenant: Tenant
+) -> None:
+    room = (await append(own_tenant.raw, "", user("before"))).conversation_id
+
+    async with nobody_may_connect(own_postgres):
+        await eventually(lambda: status(own_tenant), lambda now: now == NOT_SERVING)
+        refused = await failure(append(own_tenant.raw, room, user("lost")))
+
+    await eventually(lambda: status(own_tenant), lambda now: now == SERVING, timeout_s=30)
+    await append(own_tenant.raw, room, user("after"))
+    assert (refused.code.name, refused.reason) == ("UNAVAILABLE", "DEPENDENCY_UNAVAILABLE")
+    assert dict(refused.metadata) == {"dependency": "postgresql"}
+    assert refused.retry_after_ms
+    contents = [event.message.content for event in await listed(own_tenant, room)]
+    assert contents == ["before", "after"]
+
+
+async def test_the_indexer_goes_on_after_an_outage(
+    own_postgres: LocalPostgres, own_tenant: Tenant
+) -> None:
+    async with nobody_may_connect(own_postgres):
+        await eventually(lambda: status(own_tenant), lambda now: now == NOT_SERVING)
+    await eventually(lambda: status(own_tenant), lambda now: now == SERVING, timeout_s=30)
+
+    await append(own_tenant.raw, "", user("words after the outage"))
+
+    await eventually(
+        own_tenant.client.index.status,
+        lambda now: now.pending_count == 0 and now.point_count == 1,
+        timeout_s=30,
+    )
+
+
+METRICS = (
+    r'annals_rpc_calls_total\{.*method="AppendEvents".*code="OK".*\} [1-9]',
+    r'annals_rpc_duration_seconds_bucket\{.*method="AppendEvents"',
+    r"annals_rpc_in_flight\{",
+    r"annals_outbox_pending [0-9]",
+    r"annals_outbox_parked [0-9]",
+    r"annals_outbox_lag_seconds [0-9]",
+    r"annals_postgres_connections [1-9]",
+    r"annals_postgres_connections_idle [0-9]",
+    r"annals_postgres_waiting [0-9]",
+    r"annals_indexer_events_total [1-9]",
+    r"annals_indexer_chunks_total [1-9]",
+    r"annals_indexer_embed_seconds_count [1-9]",
+    r"annals_indexer_failures_total",
+)
+
+
+async def test_metrics_tell_calls_outbox_pool_and_embedding(tenant: Tenant) -> None:
+    await append(tenant.raw, "", user("measured words"))
+    await eventually(tenant.client.index.status, lambda now: now.pending_count == 0)
+    port = serve_metrics("127.0.0.1:0")
+
+    text = await asyncio.to_thread(read, port)
+
+    assert [pattern for pattern in METRICS if not re.search(pattern, text)] == []
+    assert tenant.tenant_id not in text
+    assert "measured words" not in text
+
+
+def read(port: int) -> str:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
+        return str(answer.read().decode())
+
+
+def test_no_metrics_are_served_without_an_address() -> None:
+    assert serve_metrics(ServerSettings().metrics_address) == 0
+
+
+async def test_stopping_loses_no_acknowledged_write(
+    own_postgres: LocalPostgres, storage: RunningStorage, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    path = tmp_path_factory.mktemp("stopping")
+    (path / "models").symlink_to(storage.data_dir / "models")
+    acknowledged: list[str] = []
+    async with running_storage(storage_settings(own_postgres, path)) as first:
+        async with fresh_tenant(first) as tenant:
+            room = (await append(tenant.raw, "", user("start"))).conversation_id
+
+            async def write(writer: int) -> None:
+                number = 0
+                while True:
+                    text = f"{writer} {number}"
+                    try:
+                        await append(tenant.raw, room, user(text))
+                    except Exception:  # noqa: BLE001 - the server stops: that is the end
+                        return
+                    acknowledged.append(text)
+                    number += 1
+
+            writers = [asyncio.create_task(write(n)) for n in range(8)]
+            await eventually(lambda: asyncio.sleep(0, len(acknowledged)), lambda n: n > 50)
+            await first.app.stop()
+            await asyncio.gather(*writers)
+            key = tenant.api_key
+
+    async with (
+        running_storage(storage_settings(own_postgres, path)) as second,
+        second.client(key) as client,
+    ):
+        stored = [event async for event in client.events.list(room, page_size=1000)]
+    contents = [event.message.content for event in stored]
+    assert set(acknowledged) <= set(contents)
+    assert len(contents) == len(set(contents))
+    assert [event.seq for event in stored] == list(range(1, len(stored) + 1))
