@@ -7,6 +7,7 @@ statement fails (libpq, "Pipeline Mode").
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import cache
@@ -25,14 +26,28 @@ Params = Mapping[str, Any]
 Statement = tuple[str, Params]
 Rows = list[DictRow]
 
-_SET_TENANT = "SELECT set_config('annals.tenant_id', %s, true)"
+_SET_TENANT = "SELECT set_config('annals.tenant_id', $1, true)"
 _RESET_TENANT = ""
+
+
+_PLACEHOLDER = re.compile(r"%\((?P<name>\w+)\)s")
 
 
 @cache
 def sql(name: str) -> str:
     """Return the text of `postgres/sql/<name>.sql`."""
     return files("annals_storage.postgres").joinpath("sql", f"{name}.sql").read_text()
+
+
+@cache
+def _numbered(query: str) -> tuple[str, tuple[str, ...]]:
+    """Return the query with PostgreSQL's own placeholders, and the names in their order.
+
+    psycopg would translate a long statement at every call.
+    """
+    names = tuple(dict.fromkeys(match["name"] for match in _PLACEHOLDER.finditer(query)))
+    numbers = {name: f"${number}" for number, name in enumerate(names, start=1)}
+    return _PLACEHOLDER.sub(lambda match: numbers[match["name"]], query), names
 
 
 class Database:
@@ -45,6 +60,8 @@ class Database:
             conninfo,
             kwargs={
                 "autocommit": True,
+                "prepare_threshold": 0,
+                "cursor_factory": psycopg.AsyncRawCursor,
                 "row_factory": dict_row,
                 "options": f"-c statement_timeout={statement_timeout_ms} "
                 "-c plan_cache_mode=force_generic_plan -c jit=off -c timezone=UTC",
@@ -81,7 +98,7 @@ class Database:
         async with self._connection() as connection:
             async with connection.pipeline():
                 await connection.execute(_SET_TENANT, [tenant])
-                cursors = [await connection.execute(query, params) for query, params in statements]
+                cursors = [await _execute(connection, *statement) for statement in statements]
             return [await _rows(cursor) for cursor in cursors]
 
     @asynccontextmanager
@@ -89,6 +106,13 @@ class Database:
         with _translated_errors():
             async with self.pool.connection() as connection:
                 yield cast("AsyncConnection[DictRow]", connection)
+
+
+async def _execute(
+    connection: AsyncConnection[DictRow], query: str, params: Params
+) -> psycopg.AsyncCursor[DictRow]:
+    text, names = _numbered(query)
+    return await connection.execute(text, [params[name] for name in names])
 
 
 async def _rows(cursor: psycopg.AsyncCursor[DictRow]) -> Rows:

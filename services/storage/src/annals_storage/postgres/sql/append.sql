@@ -7,12 +7,9 @@
 WITH request AS MATERIALIZED (
   SELECT r.*, c.conversation_id IS NOT NULL AS known, c.deleted_at, c.status,
          coalesce(c.next_seq, 1) AS next_seq
-  FROM unnest(
-    %(r_index)s::integer[], %(r_conversation_id)s::uuid[], %(r_request_id)s::uuid[],
-    %(r_payload_hash)s::bytea[], %(r_expected_last_seq)s::bigint[], %(r_anonymous)s::boolean[],
-    %(r_agent_id)s::uuid[], %(r_session_id)s::text[]
-  ) AS r (index, conversation_id, request_id, payload_hash, expected_last_seq, anonymous,
-          agent_id, session_id)
+  FROM json_to_recordset(%(requests)s::json) AS r (
+    index integer, conversation_id uuid, request_id uuid, payload_hash bytea,
+    expected_last_seq bigint, anonymous boolean, agent_id uuid, session_id text)
   LEFT JOIN LATERAL (
     SELECT * FROM annals.conversations AS c
     WHERE c.tenant_id = %(tenant_id)s AND c.conversation_id = r.conversation_id LIMIT 1
@@ -20,19 +17,12 @@ WITH request AS MATERIALIZED (
 ),
 item AS MATERIALIZED (
   SELECT e.*, r.conversation_id
-  FROM unnest(
-    %(e_request)s::integer[], %(e_position)s::integer[], %(e_event_id)s::uuid[],
-    %(e_supplied)s::boolean[], %(e_idempotency_key)s::text[], %(e_payload_hash)s::bytea[],
-    %(e_type)s::text[], %(e_role)s::text[], %(e_content)s::text[], %(e_author_name)s::text[],
-    %(e_tool_call_id)s::text[], %(e_tool_name)s::text[], %(e_tool_input)s::text[],
-    %(e_tool_result)s::text[], %(e_is_error)s::boolean[], %(e_error_type)s::text[],
-    %(e_error_message)s::text[], %(e_model)s::text[], %(e_provider_response_id)s::text[],
-    %(e_usage)s::jsonb[], %(e_parent_event_id)s::uuid[], %(e_metadata)s::jsonb[],
-    %(e_token_count)s::integer[], %(e_event_time)s::timestamptz[]
-  ) AS e (request, position, event_id, supplied, idempotency_key, payload_hash, type, role,
-          content, author_name, tool_call_id, tool_name, tool_input, tool_result, is_error,
-          error_type, error_message, model, provider_response_id, usage, parent_event_id,
-          metadata, token_count, event_time)
+  FROM json_to_recordset(%(events)s::json) AS e (
+    request integer, position integer, event_id uuid, supplied boolean, idempotency_key text,
+    payload_hash bytea, type text, role text, content text, author_name text, tool_call_id text,
+    tool_name text, tool_input text, tool_result text, is_error boolean, error_type text,
+    error_message text, model text, provider_response_id text, usage jsonb,
+    parent_event_id uuid, metadata jsonb, token_count integer, event_time timestamptz)
   JOIN request AS r ON r.index = e.request
 ),
 seen_request AS (
@@ -165,7 +155,7 @@ insert_event AS (
      tool_name, tool_input, tool_result, is_error, error_type, error_message, model,
      provider_response_id, usage, parent_event_id, metadata, token_count, event_time, created_at)
   SELECT %(tenant_id)s, conversation_id, seq, event_id, type, role, content, author_name,
-         tool_call_id, resolved_tool_name, tool_input, tool_result, is_error, error_type,
+         tool_call_id, resolved_tool_name, tool_input, tool_result, coalesce(is_error, false), error_type,
          error_message, model, provider_response_id, usage, parent_event_id, metadata,
          token_count, coalesce(event_time, %(now)s), %(now)s
   FROM numbered
