@@ -41,6 +41,7 @@ async def test_kill_9_during_a_bulk_import(local: LocalRun) -> None:
         ):
             if done.batches in due:
                 due.discard(done.batches)
+                await _is_ahead(client, conversation, done.last_seq)
                 killed.append(local.signal("storage", signal.SIGKILL))
 
         assert len(set(killed)) == KILLS
@@ -64,6 +65,14 @@ async def test_sigterm_under_load_loses_nothing_acknowledged(local: LocalRun) ->
         for conversation in await asyncio.gather(*tasks):
             await assert_stored_once(client, conversation, EVENTS_PER_WRITER)
     assert [line["status"] for line in local.journal("process ended")] == [0]
+
+
+async def _is_ahead(client: AsyncAnnalsClient, conversation: str, acknowledged_seq: int) -> None:
+    """Wait until more is stored than was acknowledged: what is sent again is there already."""
+    newest_seq = 0
+    while newest_seq <= acknowledged_seq:
+        newest = client.events.list(conversation, order="descending", limit=1)
+        newest_seq = (await anext(aiter(newest))).seq
 
 
 async def _write(client: AsyncAnnalsClient, halfway: asyncio.Event) -> str:

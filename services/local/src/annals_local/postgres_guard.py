@@ -7,8 +7,10 @@ PostgreSQL ends, and stops PostgreSQL when it is asked to end.
 from __future__ import annotations
 
 import signal
+import subprocess
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -18,6 +20,7 @@ from annals_local.postgres import LocalPostgres, start_postgres
 from annals_local.processes import ProcessId
 
 WATCH_SECONDS = 0.1
+START_ATTEMPTS = 3
 
 
 def main() -> None:
@@ -27,13 +30,22 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: stopped.set())
     ready_path.unlink(missing_ok=True)
     forget_the_dead(directory)
-    server = start_postgres(directory)
+    server = _start(directory)
     try:
         died = _watch(server, ready_path, stopped)
     finally:
         ready_path.unlink(missing_ok=True)
         server.stop()
     sys.exit(1 if died else 0)
+
+
+def _start(directory: Path) -> LocalPostgres:
+    """Start it, patiently: the wheel allows ten seconds, a busy machine may need more."""
+    for _ in range(START_ATTEMPTS - 1):
+        with suppress(subprocess.SubprocessError, FileNotFoundError):
+            return start_postgres(directory)
+        forget_the_dead(directory)
+    return start_postgres(directory)
 
 
 def forget_the_dead(directory: Path) -> None:
