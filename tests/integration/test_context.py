@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import json
 
-import tiktoken
+import pytest
+from tests.support.context import RunningContext, running_context
+from tests.support.proxy import proxy_to
+from tests.support.storage import RunningStorage, Tenant
 
+from annals.context.v1 import resources_pb2 as res
 from annals_client import AsyncAnnalsClient, assistant, tool_call, tool_result, user
-from annals_common.tokenizers import load_encoding
+from annals_client.errors import BudgetTooSmallError, NotFoundError, UnauthenticatedError
+from annals_common.tokenizers import count_tokens, load_encoding
 
 
-def tokens(payload: str) -> int:
-    encoding: tiktoken.Encoding = load_encoding("o200k_base")
-    return len(encoding.encode_ordinary(payload))
+def tokens(payload: str, encoding: str = "o200k_base") -> int:
+    return count_tokens(load_encoding(encoding), payload)
+
+
+async def long_conversation(annals: AsyncAnnalsClient) -> str:
+    """A fact, far behind eighty notes."""
+    fact = user("The ferry's spare anchor is stored in shed seven.")
+    notes = [user(f"Note {i}: the weather was grey and nothing happened.") for i in range(80)]
+    return (await annals.events.append("", [fact, *notes])).conversation_id
 
 
 async def test_a_small_conversation_is_returned_whole(annals: AsyncAnnalsClient) -> None:
@@ -26,15 +37,14 @@ async def test_a_small_conversation_is_returned_whole(annals: AsyncAnnalsClient)
     ]
     assert prepared.total_tokens == tokens(prepared.payload)
     assert sum(entry.tokens for entry in prepared.ledger) == prepared.total_tokens
+    assert prepared.strategy == res.STRATEGY_FULL
 
 
 async def test_an_old_fact_is_found_and_fits(annals: AsyncAnnalsClient) -> None:
-    filler = [user(f"Note {i}: the weather was grey and nothing happened.") for i in range(80)]
-    fact = user("The ferry's spare anchor is stored in shed seven.")
-    stored = await annals.events.append("", [fact, *filler])
+    conversation_id = await long_conversation(annals)
 
     prepared = await annals.context.prepare(
-        stored.conversation_id,
+        conversation_id,
         budget_tokens=400,
         query="Where is the spare anchor?",
         read_your_writes=True,
@@ -45,6 +55,7 @@ async def test_an_old_fact_is_found_and_fits(annals: AsyncAnnalsClient) -> None:
     assert prepared.total_tokens == tokens(prepared.payload) <= 400
     assert not prepared.degraded
     assert prepared.omitted_events > 0
+    assert prepared.strategy == res.STRATEGY_SNIPPET
 
 
 async def test_tool_calls_come_with_their_results(annals: AsyncAnnalsClient) -> None:
@@ -63,3 +74,111 @@ async def test_tool_calls_come_with_their_results(annals: AsyncAnnalsClient) -> 
     _, call, result, _ = json.loads(prepared.payload)
     assert call["tool_calls"][0]["id"] == result["tool_call_id"] == "call_1"
     assert not prepared.repairs
+
+
+async def test_the_same_request_gives_the_same_bytes(annals: AsyncAnnalsClient) -> None:
+    conversation_id = await long_conversation(annals)
+    wanted = {"budget_tokens": 500, "query": "anchor", "read_your_writes": True, "timeout": 30}
+
+    first = await annals.context.prepare(conversation_id, **wanted)
+    second = await annals.context.prepare(conversation_id, **wanted)
+
+    assert first.payload == second.payload
+    assert first.context_version == second.context_version
+
+
+async def test_a_new_event_changes_the_version(annals: AsyncAnnalsClient) -> None:
+    stored = await annals.events.append("", [user("one")])
+    before = await annals.context.prepare(stored.conversation_id, budget_tokens=100)
+
+    await annals.events.append(stored.conversation_id, [user("two")])
+
+    after = await annals.context.prepare(stored.conversation_id, budget_tokens=100)
+    assert after.context_version != before.context_version
+    assert after.conversation_version > before.conversation_version
+
+
+async def test_the_agents_prompt_comes_first_and_decides_the_tokenizer(
+    annals: AsyncAnnalsClient,
+) -> None:
+    agent = await annals.agents.create("Pilot", system_prompt="You are a pilot.", model="gpt-4")
+    conversation = await annals.conversations.create(agent_id=agent.agent_id)
+    await annals.events.append(conversation.conversation_id, [user("Ahoy")])
+
+    prepared = await annals.context.prepare(conversation.conversation_id, budget_tokens=200)
+
+    assert json.loads(prepared.payload)[0] == {"role": "system", "content": "You are a pilot."}
+    assert prepared.counter.encoding == "cl100k_base"
+    assert prepared.total_tokens == tokens(prepared.payload, "cl100k_base")
+
+
+@pytest.mark.parametrize("payload_format", ["openai-chat", "text"])
+async def test_the_smallest_workable_budget_is_named_and_works(
+    annals: AsyncAnnalsClient, payload_format: str
+) -> None:
+    conversation_id = await long_conversation(annals)
+
+    with pytest.raises(BudgetTooSmallError) as refused:
+        await annals.context.prepare(
+            conversation_id, budget_tokens=1, payload_format=payload_format
+        )
+
+    minimum = refused.value.minimum_budget_tokens
+    prepared = await annals.context.prepare(
+        conversation_id, budget_tokens=minimum, payload_format=payload_format
+    )
+    assert 0 < prepared.total_tokens <= minimum
+    with pytest.raises(BudgetTooSmallError):
+        await annals.context.prepare(
+            conversation_id, budget_tokens=minimum - 1, payload_format=payload_format
+        )
+
+
+async def test_a_reserve_is_kept_free(annals: AsyncAnnalsClient) -> None:
+    conversation_id = await long_conversation(annals)
+
+    prepared = await annals.context.prepare(
+        conversation_id, budget_tokens=600, response_reserve_tokens=250
+    )
+
+    assert prepared.total_tokens <= 350
+
+
+async def test_a_silent_search_degrades_to_the_newest_events(
+    storage: RunningStorage, tenant: Tenant, annals: AsyncAnnalsClient
+) -> None:
+    conversation_id = await long_conversation(annals)
+    async with (
+        proxy_to(storage.address, silent=frozenset({"SearchEvents"})) as address,
+        running_context(address) as context,
+        AsyncAnnalsClient(address, context.address, api_key=tenant.api_key) as client,
+    ):
+        prepared = await client.context.prepare(
+            conversation_id, budget_tokens=400, query="anchor", timeout=2
+        )
+
+    assert list(prepared.degraded) == ["search_timeout"]
+    assert "Note 79" in prepared.payload
+
+
+async def test_a_foreign_conversation_answers_like_a_missing_one(
+    annals: AsyncAnnalsClient, other_tenant: Tenant
+) -> None:
+    foreign = await other_tenant.client.events.append("", [user("secret")])
+    missing = "0199c7a2-7d4e-7b1e-9c55-0242ac120002"
+
+    failures = []
+    for conversation_id in (foreign.conversation_id, missing):
+        with pytest.raises(NotFoundError) as refused:
+            await annals.context.prepare(conversation_id, budget_tokens=100)
+        failures.append(str(refused.value).replace(conversation_id, "<id>"))
+
+    assert failures[0] == failures[1]
+
+
+async def test_invalid_credentials_are_refused_before_anything_else(
+    storage: RunningStorage, context: RunningContext
+) -> None:
+    async with AsyncAnnalsClient(storage.address, context.address, api_key="annals_x") as client:
+        with pytest.raises(UnauthenticatedError):
+            await client.formats.count_tokens(["one"])

@@ -124,14 +124,14 @@ def _decoded(handler: Any, raw: Any) -> Any:
     return _decode(handler.request_deserializer, raw)
 
 
-async def _decode_each(decode: Decode, raw: AsyncIterator[bytes]) -> AsyncIterator[Any]:
+async def _decode_each(decode: Decode | None, raw: AsyncIterator[bytes]) -> AsyncIterator[Any]:
     async for item in raw:
         yield _decode(decode, item)
 
 
-def _decode(decode: Decode, raw: bytes) -> Any:
+def _decode(decode: Decode | None, raw: bytes) -> Any:
     try:
-        return decode(raw)
+        return decode(raw) if decode else raw
     except DecodeError as error:
         raise FieldInvalidError("request", "is not a valid message of this method") from error
 

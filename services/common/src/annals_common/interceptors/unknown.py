@@ -7,7 +7,6 @@ from typing import Any
 import grpc
 
 from annals_common.errors import AnnalsError
-from annals_common.status import trailing_metadata
 
 
 class MethodUnknownError(AnnalsError):
@@ -18,14 +17,15 @@ class MethodUnknownError(AnnalsError):
 
 
 class UnknownMethodHandler(grpc.GenericRpcHandler):  # type: ignore[type-arg]
-    """The last handler asked: takes every method nobody else serves."""
+    """The last handler asked: takes every method nobody else serves. Runs inside the chain,
+    which turns its error into a status.
+    """
 
     def service(self, handler_call_details: grpc.HandlerCallDetails) -> Any:
         """Return a handler that refuses."""
         error = MethodUnknownError(f"no method {handler_call_details.method} in this version")
 
-        async def refuse(_request: bytes, context: Any) -> bytes:
-            await context.abort(error.code, error.message, trailing_metadata(error))
+        async def refuse(_request: bytes, _context: Any) -> bytes:
             raise error
 
         return grpc.unary_unary_rpc_method_handler(refuse)
