@@ -46,6 +46,7 @@ class Stack:
     admin_key: str
     storage: str = ""
     context: str = ""
+    storage_pid: int = 0
 
     def client(self, api_key: str = "") -> AnnalsClient:
         """Return a client of both services."""
@@ -68,6 +69,10 @@ class Stack:
         with psycopg.connect(self.postgres.admin_url) as connection:
             version = connection.execute("SHOW server_version").fetchone()
         return {"postgresql": str(version[0]) if version else "unknown"}
+
+    def postgres_pid(self) -> int:
+        """Return the postmaster's pid."""
+        return int(self.postgres.server.get_postmaster_info().pid)
 
     def storage_env(self) -> dict[str, str]:
         """Return the settings of the storage service, without an address."""
@@ -107,17 +112,15 @@ def serving(stack: Stack, *, profile_to: Path | None = None) -> Iterator[Stack]:
         "ANNALS_CONTEXT_STORAGE_ADDRESS": storage_at,
         "ANNALS_CONTEXT_SERVER__ADDRESS": context_at,
     }
-    profiler = ["-m", "cProfile", "-o", str(profile_to)] if profile_to else []
+    storage = ["tests.bench.profiled", str(profile_to)] if profile_to else ["annals_storage"]
     started = []
     with ExitStack() as processes:
-        for name, env, options in (
-            ("storage", storage_env, profiler),
-            ("context", context_env, []),
-        ):
-            command = [sys.executable, *options, "-m", f"annals_{name}", "serve"]
-            log = processes.enter_context((stack.log_dir / f"{name}.log").open("wb"))
+        for module, env in ((storage, storage_env), (["annals_context"], context_env)):
+            command = [sys.executable, "-m", *module, "serve"]
+            log = processes.enter_context((stack.log_dir / f"{module[0]}.log").open("wb"))
             started.append(processes.enter_context(process(command, env, log)))
         stack.storage, stack.context = storage_at, context_at
+        stack.storage_pid = started[0].pid
         _await_serving(stack, started)
         yield stack
 

@@ -11,6 +11,7 @@ import sys
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from uuid import uuid4
 
 import click
@@ -18,6 +19,7 @@ import grpc.aio
 import psycopg
 import uvloop
 from tests.bench.ceiling import METHOD, create_table
+from tests.bench.cpu import CpuMeter, spent
 from tests.bench.harness import Report, progress
 from tests.bench.load import Call, Load, drive
 from tests.bench.profiling import profile_storage
@@ -49,7 +51,24 @@ class Variant:
     events_per_call: int = 1
 
 
-Loads = Mapping[str, list[Load]]
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One measurement, and the CPU seconds each process used meanwhile."""
+
+    load: Load
+    cpu_seconds: Mapping[str, float]
+
+    @property
+    def calls_per_s(self) -> float:
+        """Finished calls per second."""
+        return self.load.calls_per_s
+
+    def cpu_ms_per_call(self, process_name: str) -> float:
+        """Return the CPU time of one process per call."""
+        return self.cpu_seconds[process_name] * 1000 / len(self.load.latencies_ms)
+
+
+Turns = Mapping[str, list[Turn]]
 
 
 @click.command()
@@ -75,26 +94,28 @@ def main(seconds: float, rounds: int, profile: str | None) -> None:
 
 
 async def _measure(stack: Stack, report: Report, seconds: float, rounds: int) -> None:
-    async with _variants(stack) as variants:
-        with _indexer_idle(stack):
-            loads = await _take_turns(variants, seconds, rounds, "indexer idle")
-        busy = await _take_turns(variants, seconds, rounds, "indexer at work")
-    _add_unary(loads, report)
-    _add_batched(loads, report)
+    with _ceiling(stack) as (address, pid):
+        roots = {"storage": stack.storage_pid, "postgresql": stack.postgres_pid(), "ceiling": pid}
+        async with _variants(stack, address) as variants:
+            take = partial(_take_turns, variants, CpuMeter(roots), seconds, rounds)
+            with _indexer_idle(stack):
+                turns = await take("indexer idle")
+            busy = await take("indexer at work")
+    _add_unary(turns, report)
+    _add_batched(turns, report)
+    _add_cpu(turns, report)
     _add_busy(busy, report)
 
 
 @asynccontextmanager
-async def _variants(stack: Stack) -> AsyncIterator[dict[str, Variant]]:
+async def _variants(stack: Stack, ceiling: str) -> AsyncIterator[dict[str, Variant]]:
     account = stack.create_tenant("bench write")
-    create_table(stack.postgres.admin_url)
-    with _ceiling(stack) as address:
-        async with (
-            grpc.aio.insecure_channel(address) as bare,
-            grpc.aio.insecure_channel(stack.storage) as storage,
-        ):
-            await asyncio.gather(bare.channel_ready(), storage.channel_ready())
-            yield {"ceiling": Variant(_store(bare)), **appends(stack, storage, account)}
+    async with (
+        grpc.aio.insecure_channel(ceiling) as bare,
+        grpc.aio.insecure_channel(stack.storage) as storage,
+    ):
+        await asyncio.gather(bare.channel_ready(), storage.channel_ready())
+        yield {"ceiling": Variant(_store(bare)), **appends(stack, storage, account)}
 
 
 def appends(stack: Stack, channel: grpc.aio.Channel, account: Account) -> dict[str, Variant]:
@@ -142,14 +163,15 @@ def _store(channel: grpc.aio.Channel) -> Call:
 
 
 @contextmanager
-def _ceiling(stack: Stack) -> Iterator[str]:
+def _ceiling(stack: Stack) -> Iterator[tuple[str, int]]:
+    create_table(stack.postgres.admin_url)
     address = f"127.0.0.1:{free_port()}"
     env = {"BENCH_DATABASE_URL": stack.postgres.app_url, "BENCH_ADDRESS": address}
     with (
         (stack.log_dir / "ceiling.log").open("wb") as log,
-        process([sys.executable, "-m", "tests.bench.ceiling"], env, log),
+        process([sys.executable, "-m", "tests.bench.ceiling"], env, log) as running,
     ):
-        yield address
+        yield address, running.pid
 
 
 @contextmanager
@@ -163,43 +185,52 @@ def _indexer_idle(stack: Stack) -> Iterator[None]:
 
 
 async def _take_turns(
-    variants: Mapping[str, Variant], seconds: float, rounds: int, label: str
-) -> Loads:
-    loads: dict[str, list[Load]] = {name: [] for name in variants}
+    variants: Mapping[str, Variant], meter: CpuMeter, seconds: float, rounds: int, label: str
+) -> Turns:
+    turns: dict[str, list[Turn]] = {name: [] for name in variants}
     for variant in variants.values():
         await drive(variant.call, callers=variant.callers, seconds=WARM_UP_SECONDS)
     with progress() as shown:
         for _ in shown.track(range(rounds), description=label):
             for name, variant in variants.items():
+                before = meter.read()
                 load = await drive(variant.call, callers=variant.callers, seconds=seconds)
-                loads[name].append(load)
-    return loads
+                turns[name].append(Turn(load, spent(before, meter.read())))
+    return turns
 
 
-def _add_unary(loads: Loads, report: Report) -> None:
+def _add_unary(turns: Turns, report: Report) -> None:
     targets = {"unary": ">= 0.7"}
     for name in ("unary", "unary_without_request_id", "unary_one_conversation"):
-        ratios = _ratios(loads[name], loads["ceiling"])
+        ratios = _ratios(turns[name], turns["ceiling"])
         report.add_runs(f"{_figure(name)}_vs_ceiling", ratios, "ratio", targets.get(name))
     for name in ("ceiling", "unary", "unary_one_conversation"):
         figure = "ceiling" if name == "ceiling" else _figure(name)
-        report.add_runs(f"{figure}_rate", _rates(loads[name]), "calls/s")
+        report.add_runs(f"{figure}_rate", _rates(turns[name]), "calls/s")
         for percent in (50, 99):
-            latencies = [load.latency_ms(percent) for load in loads[name]]
+            latencies = [turn.load.latency_ms(percent) for turn in turns[name]]
             report.add_runs(f"{figure}_p{percent}", latencies, "ms")
 
 
-def _add_batched(loads: Loads, report: Report) -> None:
-    rates = [rate * BATCH_EVENTS for rate in _rates(loads["batched"])]
+def _add_batched(turns: Turns, report: Report) -> None:
+    rates = [rate * BATCH_EVENTS for rate in _rates(turns["batched"])]
     report.add_runs("batched_append_rate", rates, "events/s", ">= 12000")
-    p50 = [load.latency_ms(50) for load in loads["batched"]]
+    p50 = [turn.load.latency_ms(50) for turn in turns["batched"]]
     report.add_runs("batched_append_p50", p50, "ms")
 
 
-def _add_busy(loads: Loads, report: Report) -> None:
-    ratios = _ratios(loads["unary"], loads["ceiling"])
+def _add_cpu(turns: Turns, report: Report) -> None:
+    for name, own in turns.items():
+        service = "ceiling" if name == "ceiling" else "storage"
+        for process_name in (service, "postgresql"):
+            costs = [turn.cpu_ms_per_call(process_name) for turn in own]
+            report.add_runs(f"{name}_cpu_in_{process_name}", costs, "ms/call")
+
+
+def _add_busy(turns: Turns, report: Report) -> None:
+    ratios = _ratios(turns["unary"], turns["ceiling"])
     report.add_runs("unary_append_vs_ceiling_while_indexing", ratios, "ratio")
-    rates = [rate * BATCH_EVENTS for rate in _rates(loads["batched"])]
+    rates = [rate * BATCH_EVENTS for rate in _rates(turns["batched"])]
     report.add_runs("batched_append_rate_while_indexing", rates, "events/s")
 
 
@@ -207,12 +238,12 @@ def _figure(variant: str) -> str:
     return variant.replace("unary", "unary_append")
 
 
-def _rates(loads: list[Load]) -> list[float]:
-    return [load.calls_per_s for load in loads]
+def _rates(turns: list[Turn]) -> list[float]:
+    return [turn.calls_per_s for turn in turns]
 
 
-def _ratios(loads: list[Load], ceilings: list[Load]) -> list[float]:
-    pairs = zip(_rates(loads), _rates(ceilings), strict=True)
+def _ratios(turns: list[Turn], ceilings: list[Turn]) -> list[float]:
+    pairs = zip(_rates(turns), _rates(ceilings), strict=True)
     return [ours / bare for ours, bare in pairs]
 
 
