@@ -23,6 +23,7 @@ from annals_storage.postgres.conversations import PostgresConversations
 from annals_storage.postgres.database import Database
 
 ROOMS = 2
+STORED = "SELECT seq, content FROM annals.events WHERE conversation_id = %(room)s ORDER BY seq"
 
 
 @dataclass(frozen=True)

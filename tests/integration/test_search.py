@@ -293,9 +293,7 @@ class TestFreshness:
         assert found.unindexed_count == 3
         assert list(found.degraded) == []
         later = await eventually(
-            lambda: unindexed.client.search.events(
-                "one", conversation_ids=[stored.conversation_id]
-            ),
+            lambda: unindexed.client.search.events("one", conversation_ids=[room]),
             lambda answer: answer.index_lag_ms > 0,
         )
         assert later.unindexed_count == 3
