@@ -24,6 +24,7 @@ from annals_client import (
     VersionMismatchError,
     user,
 )
+from annals_client.retry import MAX_ATTEMPTS
 from annals_common.errors import (
     AnnalsError,
     DependencyUnavailableError,
@@ -131,13 +132,13 @@ async def test_a_lost_race_is_not_repeated(server, call, failure, kind):
     assert len(server.received["AppendEvents"]) == 1
 
 
-async def test_it_gives_up_after_five_attempts(server, call):
+async def test_it_gives_up_after_the_last_attempt(server, call):
     server.answer("GetEvent", DOWN)
 
     with pytest.raises(UnavailableError):
         await call(lambda client: client.events.get("e1"))
 
-    assert len(server.received["GetEvent"]) == 5
+    assert len(server.received["GetEvent"]) == MAX_ATTEMPTS
 
 
 async def test_it_waits_as_long_as_the_server_asks(server, call):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.context.profiles import PROFILE
 
-from annals_context.domain.snippets import cut_to_graphemes, snippet
+from annals_context.domain.snippets import best_sentence, cut_to_graphemes, snippet
 
 FAMILY = "\N{WOMAN}\u200d\N{WOMAN}\u200d\N{GIRL}"
 
@@ -59,3 +59,29 @@ def test_a_cut_is_the_clusters_that_fit(text: str, max_chars: int):
     whole = [m.end() for m in regex.finditer(r"\X", text) if m.end() <= max_chars]
     expected = text if len(text) <= max_chars else text[: whole[-1] if whole else max_chars]
     assert cut_to_graphemes(text, max_chars) in {expected, expected.rstrip()}
+
+
+class TestBestSentence:
+    TEXT = "First we met. The wave limit is three metres. Nothing else matters. 波の高さは二です。"
+
+    @pytest.mark.parametrize(
+        ("query", "begins"),
+        [
+            ("At what wave limit do we stop?", "The wave limit"),
+            ("波の高さ", "波の高さ"),
+            ("something unheard of", "First"),
+            ("", "First"),
+        ],
+    )
+    def test_it_shares_most_words_with_the_query(self, query: str, begins: str) -> None:
+        start = best_sentence(self.TEXT, 0, len(self.TEXT), query)
+
+        assert self.TEXT[start:].startswith(begins)
+
+    def test_it_stays_within_the_chunk(self) -> None:
+        end = self.TEXT.index("The wave")
+
+        assert best_sentence(self.TEXT, 0, end, "wave limit") == 0
+
+    def test_an_unknown_end_keeps_the_start(self) -> None:
+        assert best_sentence(self.TEXT, 5, 0, "wave") == 5

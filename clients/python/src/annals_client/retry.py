@@ -16,7 +16,9 @@ import grpc
 
 from annals_client.errors import AnnalsRpcError
 
-MAX_ATTEMPTS = 5
+MAX_ATTEMPTS = 10
+"""About ten seconds of waiting: a service that restarts is back by then."""
+_MAX_EXPONENT = 30
 _FINAL_REASONS = frozenset({"SEQ_MISMATCH", "VERSION_MISMATCH"})
 _RETRYABLE_CODES = frozenset({grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.ABORTED})
 
@@ -31,7 +33,8 @@ class RetryPolicy:
 
     def backoff_s(self, attempt: int) -> float:
         """Seconds to wait after failed attempt number `attempt`, from 1."""
-        step_s = min(self.max_backoff_s, self.initial_backoff_s * 2.0 ** (attempt - 1))
+        doublings = min(attempt - 1, _MAX_EXPONENT)
+        step_s = min(self.max_backoff_s, self.initial_backoff_s * 2.0**doublings)
         return step_s * random.uniform(0.5, 1.0)  # noqa: S311 - spreads load, guards nothing
 
 

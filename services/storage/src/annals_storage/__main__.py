@@ -35,7 +35,7 @@ from annals_storage.postgres.outbox import PostgresOutbox
 from annals_storage.postgres.tenants import PostgresTenants
 from annals_storage.settings import StorageSettings
 from annals_storage.vectors.edge_shard import ShardError, optimize_offline
-from annals_storage.vectors.server import CollectionMismatchError
+from annals_storage.vectors.errors import CollectionMismatchError
 
 T = TypeVar("T")
 REFUSALS = (

@@ -48,7 +48,6 @@ from annals_storage.postgres.pool_metrics import register_pool_metrics
 from annals_storage.postgres.tenants import PostgresTenants
 from annals_storage.settings import StorageSettings
 from annals_storage.vectors.edge import EdgeVectorIndex
-from annals_storage.vectors.server import ServerVectorIndex, connect
 
 SERVICES = tuple(
     f"annals.storage.v1.{name}Service"
@@ -146,6 +145,9 @@ async def _open_patiently(dependency: Database | VectorIndex) -> None:
 def _vectors(settings: StorageSettings, dimensions: int) -> VectorIndex:
     if settings.vector_engine == "edge":
         return EdgeVectorIndex(settings.data_dir / VECTORS_FOLDER, dimensions=dimensions)
+    # The client takes half a second to import, which the embedded engine need not wait for.
+    from annals_storage.vectors.server import ServerVectorIndex, connect  # noqa: PLC0415
+
     api_key = settings.qdrant_api_key.get_secret_value() or None
     client = connect(settings.qdrant_url, api_key=api_key)
     return ServerVectorIndex(client, collection=settings.qdrant_collection, dimensions=dimensions)

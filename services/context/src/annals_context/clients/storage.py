@@ -117,7 +117,9 @@ class GrpcStorage:
             else search_service_pb2.SEARCH_FRESHNESS_EVENTUAL,
         )
         response = await _call(self._search.SearchEvents, request, caller)
-        hits = tuple(Hit(event_from(h.event), h.score, h.chunk_start) for h in response.hits)
+        hits = tuple(
+            Hit(event_from(h.event), h.score, h.chunk_start, h.chunk_end) for h in response.hits
+        )
         return SearchAnswer(hits, tuple(response.degraded))
 
 

@@ -18,6 +18,7 @@ from annals_context.domain.model import (
     StrategyName,
 )
 from annals_context.domain.pairing import unpaired_tool_call_ids
+from annals_context.domain.snippets import best_sentence
 from annals_context.domain.strategies import FULL_UP_TO_EVENTS
 from annals_context.ports import AgentFacts, Caller, ConversationFacts, SearchAnswer, Storage
 
@@ -123,7 +124,7 @@ class PrepareContext:
         if not query or not request.relevant_events:
             return SearchAnswer(())
         try:
-            return await self._storage.search(
+            found = await self._storage.search(
                 _within(caller, SEARCH_TIMEOUT_SECONDS),
                 request.conversation_id,
                 query,
@@ -136,6 +137,7 @@ class PrepareContext:
             if error.reason == DependencyUnavailableError.reason:
                 return SearchAnswer((), (SEARCH_UNAVAILABLE,))
             raise
+        return replace(found, hits=tuple(_focused(hit, query) for hit in found.hits))
 
     async def _partners(self, caller: Caller, request: Prepare, material: _Material) -> list[Event]:
         """Fetch the calls and results whose other half is already there."""
@@ -188,6 +190,12 @@ def _events_to_list(request: Prepare) -> int:
     index_lines = request.budget_tokens // TOKENS_PER_INDEX_LINE
     wanted = max(FULL_UP_TO_EVENTS, request.recent_events + index_lines)
     return min(MAX_LISTED_EVENTS, wanted)
+
+
+def _focused(hit: Hit, query: str) -> Hit:
+    """Let a snippet begin at the sentence of the chunk that speaks most of the query."""
+    start = best_sentence(hit.event.body, hit.chunk_start, hit.chunk_end, query)
+    return replace(hit, chunk_start=start)
 
 
 def _newest_user_words(newest: Sequence[Event]) -> str:

@@ -46,11 +46,14 @@ class DetailLevel(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """An event the search found; the best chunk begins at `chunk_start` of its own words."""
+    """An event the search found; the best chunk is `chunk_start` to `chunk_end` of its own words,
+    in characters.
+    """
 
     event: Event
     score: float
     chunk_start: int = 0
+    chunk_end: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,10 @@ import regex  # type: ignore[import-untyped]
 ELLIPSIS = "…"
 _GRAPHEME = regex.compile(r"\X")
 _LAST_ASCII = regex.compile(r"(?r)[\x00-\x7f]")
+# A full stop ends a sentence only before white space: not in 2.5.
+_SENTENCE = regex.compile(r"\S(?:[^.!?。！？\n]|[.!?](?!\s|$))*[.!?。！？]*")
+_UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}"
+_WORD = regex.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]{{3,}}")
 _WORD_LOOKBACK_CHARS = 40
 _SCAN_FACTOR = 4
 _SCAN_SLACK_CHARS = 64
@@ -24,6 +28,24 @@ def snippet(text: str, *, max_chars: int, start: int = 0) -> str:
     cut = cut_to_graphemes(line, max_chars)
     is_whole = len(cut) == len(line) and begin + len(scanned) >= len(text)
     return f"{ELLIPSIS if begin else ''}{cut}{'' if is_whole else ELLIPSIS}"
+
+
+def best_sentence(text: str, start: int, end: int, query: str) -> int:
+    """Return where the sentence of `text[start:end]` that shares most words with `query` begins.
+
+    Sentences that share equally many count by their place; without a shared word it is `start`.
+    """
+    wanted = set(_words(query))
+    best, most = start, 0
+    for sentence in _SENTENCE.finditer(text, start, max(start, end)):
+        shared = len(wanted.intersection(_words(sentence.group())))
+        if shared > most:
+            best, most = sentence.start(), shared
+    return best
+
+
+def _words(text: str) -> list[str]:
+    return [word.casefold() for word in _WORD.findall(text)]
 
 
 def cut_to_graphemes(text: str, max_chars: int) -> str:

@@ -21,6 +21,7 @@ from annals_storage.domain.search import (
     VectorQuery,
 )
 from annals_storage.vectors import payload
+from annals_storage.vectors.errors import CollectionMismatchError
 
 UPSERT_BATCH_POINTS = 512
 """Keeps a request near 1 MiB at 384 dimensions; the server takes at most 32 MiB."""
@@ -32,16 +33,6 @@ ENGINE_ERRORS = (
     OSError,
     RuntimeError,  # a client that was closed
 )
-
-
-class CollectionMismatchError(RuntimeError):
-    """The collection was made for other vectors. The message says what to do."""
-
-    def __init__(self, collection: str, *, expected: int, actual: int) -> None:
-        super().__init__(
-            f"the collection {collection} holds vectors of {actual} dimensions, the embedding "
-            f"model makes {expected}; configure another collection name and rebuild the index"
-        )
 
 
 def connect(
