@@ -46,7 +46,7 @@ def run(stack: Stack, data: Path, report: Report, *, questions: int) -> None:
     samples = json.loads(gzip.decompress(path.read_bytes()))
     started = time.monotonic()
     with progress() as shown:
-        # Evenly spread: the file is sorted by kind of question.
+        # Evenly spread over the file.
         chosen = samples[:: max(1, len(samples) // questions)][:questions]
         asked = shown.track(chosen, description="LongMemEval")
         outcomes = [_outcome(stack, sample) for sample in asked]
