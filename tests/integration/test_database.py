@@ -38,8 +38,8 @@ async def test_a_refused_statement_does_not_spoil_the_connection(database: Datab
     for _ in range(REPETITIONS):
         with pytest.raises(ResourceNotFoundError):
             await conversations.create(TENANT, conversation(uuid4()))
-        _, _, created = await conversations.create(TENANT, conversation())
-        assert created
+        creation = await conversations.create(TENANT, conversation())
+        assert creation.created
 
 
 async def test_refusals_alone_do_not_spoil_the_connection(database: Database) -> None:
@@ -48,9 +48,9 @@ async def test_refusals_alone_do_not_spoil_the_connection(database: Database) ->
         with pytest.raises(ResourceNotFoundError):
             await conversations.create(TENANT, conversation(uuid4()))
 
-    _, _, created = await conversations.create(TENANT, conversation())
+    creation = await conversations.create(TENANT, conversation())
 
-    assert created
+    assert creation.created
 
 
 async def test_a_statement_that_times_out_does_not_spoil_the_connection(

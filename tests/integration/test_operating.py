@@ -24,7 +24,7 @@ from tests.support.storage import (
 from tests.support.waiting import eventually
 
 from annals_client import user
-from annals_common.metrics import serve_metrics
+from annals_common.metrics import serving_metrics
 from annals_common.settings import ServerSettings
 from annals_local.postgres import LocalPostgres
 from annals_storage.app import SERVICES
@@ -127,9 +127,8 @@ METRICS = (
 async def test_metrics_tell_calls_outbox_pool_and_embedding(tenant: Tenant) -> None:
     await append(tenant.raw, "", user("measured words"))
     await eventually(tenant.client.index.status, lambda now: now.pending_count == 0)
-    port = serve_metrics("127.0.0.1:0")
-
-    text = await asyncio.to_thread(read, port)
+    with serving_metrics("127.0.0.1:0") as port:
+        text = await asyncio.to_thread(read, port)
 
     assert [pattern for pattern in METRICS if not re.search(pattern, text)] == []
     assert tenant.tenant_id not in text
@@ -142,7 +141,8 @@ def read(port: int) -> str:
 
 
 def test_no_metrics_are_served_without_an_address() -> None:
-    assert serve_metrics(ServerSettings().metrics_address) == 0
+    with serving_metrics(ServerSettings().metrics_address) as port:
+        assert port == 0
 
 
 async def test_stopping_loses_no_acknowledged_write(

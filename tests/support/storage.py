@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -20,7 +19,6 @@ from annals_common.settings import ServerSettings
 from annals_local.postgres import LocalPostgres
 from annals_storage import app as storage_app
 from annals_storage.app import Adapters, StorageApp
-from annals_storage.postgres.pool_metrics import register_pool_metrics
 from annals_storage.settings import StorageSettings
 
 ADMIN_KEY = "test-admin-key"
@@ -81,12 +79,6 @@ def plain_logs() -> None:
     )
 
 
-def _register_first_pool(pool: Any) -> None:
-    # Prometheus' registry is the process's; a test may run a second service beside the first.
-    with suppress(ValueError):
-        register_pool_metrics(pool)
-
-
 @asynccontextmanager
 async def running_storage(settings: StorageSettings) -> AsyncIterator[RunningStorage]:
     app = StorageApp(settings)
@@ -99,7 +91,6 @@ async def running_storage(settings: StorageSettings) -> AsyncIterator[RunningSto
     with pytest.MonkeyPatch.context() as patch:
         open_adapters = storage_app.open_adapters
         patch.setattr(storage_app, "open_adapters", open_and_keep)
-        patch.setattr(storage_app, "register_pool_metrics", _register_first_pool)
         try:
             await app.start()
         except BaseException:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from prometheus_client import Counter, Gauge, Histogram, start_http_server
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from prometheus_client import REGISTRY, Counter, Gauge, Histogram, start_http_server
+from prometheus_client.registry import Collector
 
 LATENCY_BUCKETS = (
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0,
@@ -21,10 +25,27 @@ RPC_IN_FLIGHT = Gauge("annals_rpc_in_flight", "Calls being served.", ["service"]
 INCIDENTS = Counter("annals_incidents_total", "Unhandled exceptions.", ["service", "method"])
 
 
-def serve_metrics(address: str) -> int:
-    """Serve /metrics on host:port (port 0: any) from a thread; return the port. Empty: 0."""
+@contextmanager
+def serving_metrics(address: str) -> Iterator[int]:
+    """Serve /metrics on host:port (port 0: any) from a thread; yield the port. Empty: 0."""
     if not address:
-        return 0
+        yield 0
+        return
     host, _, port = address.rpartition(":")
-    server, _thread = start_http_server(int(port), addr=host or "127.0.0.1")
-    return int(server.server_port)
+    server, thread = start_http_server(int(port), addr=host or "127.0.0.1")
+    try:
+        yield int(server.server_port)
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+@contextmanager
+def registered(collector: Collector) -> Iterator[None]:
+    """Have a collector scraped for as long as the context lasts."""
+    REGISTRY.register(collector)
+    try:
+        yield
+    finally:
+        REGISTRY.unregister(collector)

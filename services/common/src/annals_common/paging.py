@@ -12,6 +12,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from datetime import datetime
+from typing import TypeVar
 from uuid import UUID
 
 from google.protobuf.message import Message
@@ -19,6 +20,13 @@ from google.protobuf.message import Message
 from annals_common.errors import PageTokenInvalidError
 
 _HASH_CHARS = 16
+
+T = TypeVar("T")
+
+
+def cut_page(found: Sequence[T], limit: int) -> tuple[Sequence[T], bool]:
+    """Return at most `limit` rows and whether there were more; ask for one more than `limit`."""
+    return found[:limit], len(found) > limit
 
 
 def encode_page_token(request: Message, tenant_id: UUID | None, cursor: Sequence[str]) -> str:

@@ -16,6 +16,7 @@ MEBIBYTE = 1024 * 1024
 MAX_RECEIVE_BYTES = 64 * MEBIBYTE
 """What gRPC itself accepts. Above our own limits, so that ours answer, with a reason."""
 MAX_REQUEST_BYTES = 16 * MEBIBYTE
+MAX_RESPONSE_BYTES = 48 * MEBIBYTE
 
 SettingsT = TypeVar("SettingsT", bound=BaseSettings)
 

@@ -5,16 +5,19 @@ LimitExceededError with the field's path.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 from uuid import UUID
 
 from google.protobuf import json_format
+from google.protobuf.message import Message
 from google.protobuf.struct_pb2 import Struct
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from annals_common.errors import FieldInvalidError, LimitExceededError
+from annals_common.settings import MAX_RESPONSE_BYTES
 
 UUID_CHARS = 36
 MAX_PAGE_SIZE = 1_000
@@ -22,6 +25,7 @@ DEFAULT_PAGE_SIZE = 100
 NANOS_PER_SECOND = 1_000_000_000
 
 T = TypeVar("T")
+_SURROGATE_ESCAPE = re.compile(r"\\u[dD][89abAB]|\\u[dD][c-fC-F]")
 
 
 def require_uuid(value: str, field: str) -> UUID:
@@ -54,6 +58,14 @@ def check_count(values: Sequence[Any], field: str, *, max_items: int) -> None:
         raise LimitExceededError(field, limit=max_items, actual=len(values), unit="items")
 
 
+def check_response_size(response: Message, field: str) -> None:
+    """Refuse an answer that gRPC would not carry; `field` is what to ask less of."""
+    if (size := response.ByteSize()) > MAX_RESPONSE_BYTES:
+        raise LimitExceededError(
+            field, limit=MAX_RESPONSE_BYTES, actual=size, unit="bytes in the answer"
+        )
+
+
 def text(value: str, field: str, *, max_chars: int) -> str:
     """Return a text without NUL; it may be empty."""
     if len(value) > max_chars:
@@ -82,14 +94,28 @@ def _without_nul(value: str, field: str) -> str:
     return value
 
 
-def json_text(value: str, field: str, *, max_bytes: int) -> str:
-    """Return a JSON text as it is."""
+def json_text(
+    value: str, field: str, *, max_bytes: int, kind: type[list[Any] | dict[str, Any]] | None = None
+) -> str:
+    """Return a JSON text as it is; with `kind`, it must be an array (list) or an object (dict)."""
     long_text(value, field, max_bytes=max_bytes)
     try:
-        json.loads(value, parse_constant=_refuse_constant)
+        parsed = _parse_json(value)
     except (ValueError, RecursionError) as error:
         raise FieldInvalidError(field, f"must be valid JSON: {error}", value) from error
+    if kind is not None and not isinstance(parsed, kind):
+        wanted = "array" if kind is list else "object"
+        raise FieldInvalidError(field, f"must be a JSON {wanted}", value)
     return value
+
+
+def _parse_json(value: str) -> Any:
+    """Raises ValueError also for what Python takes and JSON, or UTF-8, does not."""
+    # Numbers stay text: they are not looked at, and Python refuses long ones.
+    parsed = json.loads(value, parse_constant=_refuse_constant, parse_int=str, parse_float=str)
+    if _SURROGATE_ESCAPE.search(value):
+        json.dumps(parsed, ensure_ascii=False).encode()
+    return parsed
 
 
 def _refuse_constant(name: str) -> None:

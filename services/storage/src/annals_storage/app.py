@@ -18,7 +18,7 @@ from annals.storage.v1 import (
     tenant_service_pb2_grpc,
 )
 from annals_common.errors import DependencyUnavailableError
-from annals_common.metrics import serve_metrics
+from annals_common.metrics import registered, serving_metrics
 from annals_common.server import RunningServer, ServiceSpec, start_server
 from annals_storage.commands.authentication import Authenticate
 from annals_storage.commands.grouping import GroupCommit
@@ -44,7 +44,7 @@ from annals_storage.postgres.database import Database
 from annals_storage.postgres.events import PostgresEvents
 from annals_storage.postgres.guard import check_database
 from annals_storage.postgres.outbox import PostgresOutbox
-from annals_storage.postgres.pool_metrics import register_pool_metrics
+from annals_storage.postgres.pool_metrics import PoolCollector
 from annals_storage.postgres.tenants import PostgresTenants
 from annals_storage.settings import StorageSettings
 from annals_storage.vectors.edge import EdgeVectorIndex
@@ -88,14 +88,14 @@ class StorageApp:
     async def start(self) -> None:
         """Connect, check, serve. Raises UnsafeRoleError, SchemaOutdatedError."""
         adapters = await open_adapters(self._settings, self._stack)
-        register_pool_metrics(adapters.database.pool)
+        self._stack.enter_context(registered(PoolCollector(adapters.database.pool)))
         outbox = PostgresOutbox(adapters.database)
         if self._settings.run_indexer:
             self.indexing = asyncio.create_task(_indexer(adapters, self._settings).run())
             self._stack.push_async_callback(_cancelled, self.indexing)
         grouping = GroupCommit(PostgresAppends(adapters.database))
         self._stack.push_async_callback(grouping.drain)
-        serve_metrics(self._settings.server.metrics_address)
+        self._stack.enter_context(serving_metrics(self._settings.server.metrics_address))
         spec = _service_spec(adapters, outbox, grouping, self._settings)
         self._server = await start_server(spec, self._settings.server)
         self._stack.push_async_callback(self._server.drain)
@@ -212,5 +212,5 @@ async def run_indexer(settings: StorageSettings) -> None:
     """Index until cancelled, without serving: for the Qdrant server adapter."""
     async with AsyncExitStack() as stack:
         adapters = await open_adapters(settings, stack)
-        serve_metrics(settings.server.metrics_address)
+        stack.enter_context(serving_metrics(settings.server.metrics_address))
         await _indexer(adapters, settings).run()

@@ -17,9 +17,10 @@ from annals_storage.domain.conversations import (
     Conversation,
     ConversationChange,
     ConversationQuery,
+    Creation,
     NewConversation,
 )
-from annals_storage.domain.events import Event, EventQuery
+from annals_storage.domain.events import Event, EventPage, EventQuery
 from annals_storage.domain.indexing import (
     Backlog,
     ChunkRow,
@@ -29,6 +30,7 @@ from annals_storage.domain.indexing import (
 )
 from annals_storage.domain.search import (
     ChunkPoint,
+    FoundEvent,
     ScoredChunk,
     SearchScope,
     Signal,
@@ -135,25 +137,21 @@ class EventStore(Protocol):
 
     async def get_hits(
         self, tenant_id: UUID, chunks: Sequence[tuple[UUID, int]]
-    ) -> dict[UUID, tuple[Event, int, int]]:
-        """Return, by event id, the visible events of (event_id, chunk_index) with the chunk's
-        start and end in the event's text.
-        """
+    ) -> dict[UUID, FoundEvent]:
+        """Return, by event id, the visible events of (event_id, chunk_index)."""
 
     async def get_by_seq(self, tenant_id: UUID, conversation_id: UUID, seq: int) -> Event | None:
         """Return the event at a position, if it is visible."""
 
-    async def page(self, tenant_id: UUID, query: EventQuery) -> list[Event]:
+    async def page(self, tenant_id: UUID, query: EventQuery) -> EventPage:
         """Return one page by seq. Raises ResourceNotFoundError without the conversation."""
 
 
 class ConversationStore(Protocol):
     """Where conversations are kept."""
 
-    async def create(
-        self, tenant_id: UUID, new: NewConversation
-    ) -> tuple[Conversation, bytes | None, bool]:
-        """Insert, or find what has the id; return (conversation, its creation hash, created)."""
+    async def create(self, tenant_id: UUID, new: NewConversation) -> Creation:
+        """Insert, or find what has the id or the request_id."""
 
     async def get(self, tenant_id: UUID, conversation_id: UUID) -> Conversation | None:
         """Return it, deleted or not."""

@@ -60,7 +60,7 @@ class ChainInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
         """Return the method's handler, wrapped."""
         handler = await continuation(handler_call_details)
         method = handler_call_details.method
-        if handler is None or method.startswith(UNGUARDED_PREFIX):
+        if handler is None or _is_unguarded(handler, method):
             return handler
         if handler.response_streaming:
             return self._streaming(handler, method)
@@ -116,6 +116,11 @@ class _Entered(AbstractAsyncContextManager[None]):
 
     async def __aexit__(self, *error: Any) -> bool | None:
         return await self._stack.__aexit__(*error)
+
+
+def _is_unguarded(handler: Any, method: str) -> bool:
+    # Only the handler of unknown methods takes raw bytes, and it needs the chain.
+    return method.startswith(UNGUARDED_PREFIX) and handler.request_deserializer is not None
 
 
 def _decoded(handler: Any, raw: Any) -> Any:

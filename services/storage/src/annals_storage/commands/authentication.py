@@ -36,6 +36,7 @@ class Authenticate:
         self._tenants = tenants
         self._admin_key_hash = admin_key_hash
         self._now = now
+        self._forgotten = 0
         self._cache: OrderedDict[bytes, tuple[datetime, UUID, ApiKey]] = OrderedDict()
 
     async def __call__(self, secret: str) -> Principal:
@@ -50,6 +51,7 @@ class Authenticate:
 
     def forget(self, api_key_id: UUID) -> None:
         """Look the key up anew at its next use: it was revoked."""
+        self._forgotten += 1
         for key_hash, (_, _, key) in list(self._cache.items()):
             if key.api_key_id == api_key_id:
                 del self._cache[key_hash]
@@ -67,9 +69,13 @@ class Authenticate:
         return entry[2]
 
     async def _lookup(self, tenant_id: UUID, key_hash: bytes) -> ApiKey:
+        before = self._forgotten
         key = await self._tenants.find_key(tenant_id, key_hash)
         if key is None:
             raise CredentialsInvalidError
+        if before != self._forgotten:
+            # A key was revoked meanwhile: what was read may be what was true before.
+            return key
         self._cache[key_hash] = (self._now() + CACHE_TTL, tenant_id, key)
         self._cache.move_to_end(key_hash)
         while len(self._cache) > CACHE_ENTRIES:

@@ -20,19 +20,19 @@ class CreateConversation:
     def __init__(self, conversations: ConversationStore) -> None:
         self._conversations = conversations
 
-    async def __call__(
-        self, tenant_id: UUID, new: NewConversation, request_id: UUID | None
-    ) -> Conversation:
+    async def __call__(self, tenant_id: UUID, new: NewConversation) -> Conversation:
         """Return it as stored, by this call or by an earlier one with the same content.
 
-        Raises IdempotencyKeyReusedError or ResourceAlreadyExistsError when the id is taken by
-        other content.
+        Raises IdempotencyKeyReusedError when the request_id, ResourceAlreadyExistsError when the
+        id is taken by other content.
         """
-        found, creation_hash, created = await self._conversations.create(tenant_id, new)
-        if created or (creation_hash == new.creation_hash and found.deleted_at is None):
-            return found
-        if request_id is not None and creation_hash is not None:
-            raise IdempotencyKeyReusedError(str(request_id), kind="request_id")
+        found = await self._conversations.create(tenant_id, new)
+        conversation = found.conversation
+        is_same = found.creation_hash == new.creation_hash and conversation.deleted_at is None
+        if found.created or is_same:
+            return conversation
+        if found.by_request:
+            raise IdempotencyKeyReusedError(str(new.request_id), kind="request_id")
         raise ResourceAlreadyExistsError("conversation", str(new.conversation_id))
 
 

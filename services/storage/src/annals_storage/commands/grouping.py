@@ -75,20 +75,29 @@ class GroupCommit:
         """Commit group after group until the line is empty."""
         line = self._lines[tenant_id, lane]
         while line:
-            await self._commit(_take_group(line))
+            if group := _take_group(line):
+                await self._commit(group)
         del self._lines[tenant_id, lane]
 
     async def _commit(self, group: Sequence[_Waiting]) -> None:
-        if not group:
-            return
         try:
             outcomes = await self._store.store([waiting.append for waiting in group])
+        except (AnnalsError, TimeoutError) as error:
+            _fail(group, error)
         except Exception as error:  # noqa: BLE001 - each caller gets it, and the line goes on
+            await self._commit_apart(group, error)
+        else:
+            for waiting, outcome in zip(group, outcomes, strict=True):
+                if not waiting.outcome.done():
+                    waiting.outcome.set_result(outcome)
+
+    async def _commit_apart(self, group: Sequence[_Waiting], error: Exception) -> None:
+        """Let the one append that PostgreSQL chokes on fail alone."""
+        if len(group) == 1:
             _fail(group, error)
             return
-        for waiting, outcome in zip(group, outcomes, strict=True):
-            if not waiting.outcome.done():
-                waiting.outcome.set_result(outcome)
+        for waiting in group:
+            await self._commit([waiting])
 
 
 def _take_group(line: deque[_Waiting]) -> list[_Waiting]:

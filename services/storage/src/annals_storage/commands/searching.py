@@ -12,7 +12,7 @@ from annals_storage.commands.query_embedding import QueryEmbeddings
 from annals_storage.domain.events import Event
 from annals_storage.domain.fusion import Component, FusedEvent, fuse
 from annals_storage.domain.indexing import Backlog
-from annals_storage.domain.search import SearchScope, VectorQuery
+from annals_storage.domain.search import FoundEvent, SearchScope, VectorQuery
 from annals_storage.ports import EventStore, Outbox, SparseEncoder, VectorIndex
 
 CANDIDATES_PER_HIT = 4
@@ -107,7 +107,8 @@ class SearchEvents:
 
     async def _read_back(self, search: Search, fused: Sequence[FusedEvent]) -> tuple[Hit, ...]:
         """Walk down the ranking until enough hits stand the test of PostgreSQL."""
-        ranked = [event for event in fused if event.score >= search.min_score]
+        # Without a threshold everything counts, opposite meanings (negative cosines) included.
+        ranked = [e for e in fused if not search.min_score or e.score >= search.min_score]
         hits: list[Hit] = []
         while ranked and len(hits) < search.limit:
             missing = search.limit - len(hits)
@@ -118,8 +119,8 @@ class SearchEvents:
     async def _hits(self, scope: SearchScope, batch: Sequence[FusedEvent]) -> list[Hit]:
         wanted = [(fused.event_id, fused.chunk_index) for fused in batch]
         found = await self._events.get_hits(scope.tenant_id, wanted)
-        hits = [_hit(fused, *found[fused.event_id]) for fused in batch if fused.event_id in found]
-        return [hit for hit in hits if _still_in(scope, hit.event)]
+        pairs = [(fused, found[fused.event_id]) for fused in batch if fused.event_id in found]
+        return [_hit(fused, it) for fused, it in pairs if _still_in(scope, it)]
 
     async def _backlog(self, search: Search) -> Backlog:
         return await self._outbox.backlog(
@@ -144,25 +145,32 @@ class SearchEvents:
         return True
 
 
-def _hit(fused: FusedEvent, event: Event, start: int, end: int) -> Hit:
-    shift = len(event.body.label())
+def _hit(fused: FusedEvent, found: FoundEvent) -> Hit:
+    shift = len(found.event.body.label())
     return Hit(
-        event=event,
+        event=found.event,
         score=fused.score,
-        chunk_start=max(0, start - shift),
-        chunk_end=max(0, end - shift),
+        chunk_start=max(0, found.chunk_start - shift),
+        chunk_end=max(0, found.chunk_end - shift),
         components=fused.components,
     )
 
 
-def _still_in(scope: SearchScope, event: Event) -> bool:
+def _still_in(scope: SearchScope, found: FoundEvent) -> bool:
     """Whether the event, as it is now, is what was asked for; the mirror may be behind."""
-    checks = (
-        not scope.conversation_ids or event.conversation_id in scope.conversation_ids,
-        not scope.types or event.body.type in scope.types,
-        not scope.roles or event.body.role in scope.roles,
-        not scope.tool_names or event.body.tool_name in scope.tool_names,
-        scope.start_time is None or event.event_time >= scope.start_time,
-        scope.end_time is None or event.event_time < scope.end_time,
+    event = found.event
+    memberships = (
+        (scope.conversation_ids, event.conversation_id),
+        (scope.agent_ids, found.agent_id),
+        (scope.types, event.body.type),
+        (scope.roles, event.body.role),
+        (scope.tool_names, event.body.tool_name),
     )
-    return all(checks)
+    return (
+        all(not allowed or value in allowed for allowed, value in memberships)
+        and scope.user_id in (None, found.user_id)
+        and scope.session_id in (None, found.session_id)
+        and event.event_id not in scope.exclude_event_ids
+        and (scope.start_time is None or event.event_time >= scope.start_time)
+        and (scope.end_time is None or event.event_time < scope.end_time)
+    )

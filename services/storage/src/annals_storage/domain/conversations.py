@@ -49,12 +49,26 @@ class NewConversation:
 
     conversation_id: UUID
     creation_hash: bytes
+    request_id: UUID | None = None
     agent_id: UUID | None = None
     user_id: str | None = None
     session_id: str | None = None
     title: str = ""
     client_context: dict[str, Any] = field(default_factory=dict)
     metadata: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Creation:
+    """What a creating call found: the conversation it made, or the one in its way.
+
+    `by_request`: that one was made under the same request_id, not only under the same id.
+    """
+
+    conversation: Conversation
+    creation_hash: bytes | None
+    created: bool
+    by_request: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -150,3 +150,11 @@ class EventQuery:
     tool_names: tuple[str, ...] = ()
     descending: bool = False
     limit: int = 100
+
+
+@dataclass(frozen=True, slots=True)
+class EventPage:
+    """Events in the order asked, and whether more of the query follow."""
+
+    events: tuple[Event, ...]
+    has_more: bool

@@ -10,7 +10,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from annals_storage.domain.events import EventType, Role
+from annals_storage.domain.events import Event, EventType, Role
 
 DenseVector = NDArray[np.float32]
 """Shape (dimensions,), L2-normalised."""
@@ -70,6 +70,20 @@ class SearchScope:
     start_time: datetime | None = None
     end_time: datetime | None = None
     exclude_event_ids: tuple[UUID, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FoundEvent:
+    """A hit of the mirror, read back: the event, its conversation's owner, and where the chunk
+    stands in the event's text, in characters.
+    """
+
+    event: Event
+    chunk_start: int
+    chunk_end: int
+    agent_id: UUID | None
+    user_id: str | None
+    session_id: str | None
 
 
 @dataclass(frozen=True, slots=True)

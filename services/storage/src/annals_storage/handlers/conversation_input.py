@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
-from dataclasses import asdict
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, replace
 from typing import Any
 from uuid import UUID
 
@@ -32,15 +32,20 @@ def new_conversation(
 ) -> NewConversation:
     """Return a validated conversation. Without an id of its own, a retry finds it by request_id."""
     values = {path: read(conversation) for path, read in CHANGEABLE.items()}
-    if values["user_id"] and values["session_id"]:
-        raise FieldInvalidError(
-            "conversation.session_id", "must be empty when user_id is set", values["session_id"]
-        )
+    refuse_two_owners(values)
     given = optional_uuid(conversation.conversation_id, "conversation.conversation_id")
     draft = NewConversation(
         conversation_id=given or _derived_id(tenant_id, request_id), creation_hash=b"", **values
     )
-    return NewConversation(**{**asdict(draft), "creation_hash": _hash(draft)})
+    return replace(draft, creation_hash=_hash(draft), request_id=request_id)
+
+
+def refuse_two_owners(values: Mapping[str, Any]) -> None:
+    """A conversation belongs to a user or to a session. Raises FieldInvalidError."""
+    if values.get("user_id") and values.get("session_id"):
+        raise FieldInvalidError(
+            "conversation.session_id", "must be empty when user_id is set", values["session_id"]
+        )
 
 
 def _derived_id(tenant_id: UUID, request_id: UUID | None) -> UUID:

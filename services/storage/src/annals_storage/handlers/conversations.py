@@ -11,6 +11,7 @@ from annals.storage.v1 import conversation_service_pb2_grpc as pb_grpc
 from annals.storage.v1 import resources_pb2 as resources
 from annals_common.errors import FieldInvalidError
 from annals_common.paging import (
+    cut_page,
     decode_page_token,
     decode_time_cursor,
     encode_page_token,
@@ -38,6 +39,7 @@ from annals_storage.handlers.conversation_input import (
     CHANGEABLE,
     MAX_OWNER_CHARS,
     new_conversation,
+    refuse_two_owners,
 )
 from annals_storage.handlers.enums import STATUSES
 from annals_storage.handlers.output import conversation_message
@@ -61,7 +63,7 @@ class ConversationHandler(pb_grpc.ConversationServiceServicer):
         tenant_id = data_tenant("CreateConversation")
         request_id = optional_uuid(request.request_id, "request_id")
         new = new_conversation(request.conversation, tenant_id, request_id)
-        created = await self._create(tenant_id, new, request_id)
+        created = await self._create(tenant_id, new)
         return pb.CreateConversationResponse(conversation=conversation_message(created))
 
     async def GetConversation(
@@ -78,13 +80,14 @@ class ConversationHandler(pb_grpc.ConversationServiceServicer):
         self, request: pb.ListConversationsRequest, context: Any
     ) -> pb.ListConversationsResponse:
         tenant_id = data_tenant("ListConversations")
-        query = _query(request, tenant_id)
-        found = await self._conversations.page(tenant_id, query)
+        limit = page_size(request.page_size)
+        found = await self._conversations.page(tenant_id, _query(request, tenant_id, limit + 1))
+        page, has_more = cut_page(found, limit)
         response = pb.ListConversationsResponse(
-            conversations=[conversation_message(item) for item in found]
+            conversations=[conversation_message(item) for item in page]
         )
-        if len(found) == query.limit:
-            cursor = encode_time_cursor(found[-1].active_at, found[-1].conversation_id)
+        if has_more:
+            cursor = encode_time_cursor(page[-1].active_at, page[-1].conversation_id)
             response.next_page_token = encode_page_token(request, tenant_id, cursor)
         return response
 
@@ -131,7 +134,7 @@ class ConversationHandler(pb_grpc.ConversationServiceServicer):
         return conversation_message(existing(found, conversation_id))
 
 
-def _query(request: pb.ListConversationsRequest, tenant_id: UUID) -> ConversationQuery:
+def _query(request: pb.ListConversationsRequest, tenant_id: UUID, limit: int) -> ConversationQuery:
     cursor = decode_page_token(request, tenant_id, parts=2)
     after, before = request.active_after, request.active_before
     return ConversationQuery(
@@ -144,7 +147,7 @@ def _query(request: pb.ListConversationsRequest, tenant_id: UUID) -> Conversatio
         if request.HasField("active_before")
         else None,
         show_deleted=request.show_deleted,
-        limit=page_size(request.page_size),
+        limit=limit,
         cursor=decode_time_cursor(cursor),
     )
 
@@ -153,9 +156,11 @@ def _change(request: pb.UpdateConversationRequest) -> ConversationChange:
     conversation = request.conversation
     conversation_id = require_uuid(conversation.conversation_id, "conversation.conversation_id")
     bounded(conversation.version, "conversation.version", low=0, high=MAX_VERSION)
+    values = {path: _changed_value(conversation, path) for path in _paths(request)}
+    refuse_two_owners(values)
     return ConversationChange(
         conversation_id=conversation_id,
-        values={path: _changed_value(conversation, path) for path in _paths(request)},
+        values=values,
         expected_version=conversation.version or None,
     )
 

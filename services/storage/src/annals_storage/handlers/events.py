@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from typing import Any
 from uuid import UUID
@@ -21,6 +22,7 @@ from annals_common.settings import MAX_REQUEST_BYTES
 from annals_common.validation import (
     bounded,
     check_count,
+    check_response_size,
     enums,
     optional_uuid,
     page_size,
@@ -46,7 +48,7 @@ LARGE_REQUEST_BYTES = 64 * 1024
 MAX_BATCH_IDS = 1_000
 MAX_TOOL_NAMES = 100
 MAX_SEQ = 2**62
-MAX_PAGE_BYTES = MAX_REQUEST_BYTES
+_SEQ = re.compile(r"[0-9]{1,18}")
 
 
 class EventHandler(pb_grpc.EventServiceServicer):
@@ -89,20 +91,22 @@ class EventHandler(pb_grpc.EventServiceServicer):
             raise FieldInvalidError("event_ids", f"is required: 1–{MAX_BATCH_IDS:,} UUIDs")
         wanted = uuids(request.event_ids, "event_ids", max_items=MAX_BATCH_IDS)
         found = await self._events.get(tenant_id, wanted)
-        return pb.BatchGetEventsResponse(
+        response = pb.BatchGetEventsResponse(
             events=[event_message(found[event_id]) for event_id in wanted if event_id in found],
             missing_event_ids=[str(event_id) for event_id in wanted if event_id not in found],
         )
+        check_response_size(response, "event_ids")
+        return response
 
     async def ListEvents(
         self, request: pb.ListEventsRequest, context: Any
     ) -> pb.ListEventsResponse:
         tenant_id = data_tenant("ListEvents")
         query = _query(request, tenant_id)
-        found = await self._events.page(tenant_id, query)
-        response = pb.ListEventsResponse(events=_fitting(found))
-        if found and (len(response.events) < len(found) or len(found) == query.limit):
-            cursor = [str(response.events[-1].seq)]
+        page = await self._events.page(tenant_id, query)
+        response = pb.ListEventsResponse(events=[event_message(event) for event in page.events])
+        if page.has_more:
+            cursor = [str(page.events[-1].seq)]
             response.next_page_token = encode_page_token(request, tenant_id, cursor)
         return response
 
@@ -201,20 +205,7 @@ def _range(request: pb.ListEventsRequest, tenant_id: UUID, *, descending: bool) 
     cursor = decode_page_token(request, tenant_id, parts=1)
     if cursor is None:
         return request.after_seq, request.before_seq
-    if not cursor[0].isdecimal():
+    if not _SEQ.fullmatch(cursor[0]):
         raise PageTokenInvalidError
     seq = int(cursor[0])
     return (request.after_seq, seq) if descending else (seq, request.before_seq)
-
-
-def _fitting(found: list[Event]) -> list[Any]:
-    """Return as many as fit a page in bytes, at least one."""
-    messages: list[Any] = []
-    size = 0
-    for event in found:
-        message = event_message(event)
-        size += message.ByteSize()
-        if messages and size > MAX_PAGE_BYTES:
-            break
-        messages.append(message)
-    return messages

@@ -11,6 +11,7 @@ from annals_common.errors import FieldInvalidError
 from annals_common.validation import (
     bounded,
     check_count,
+    check_response_size,
     enum,
     enums,
     require_text,
@@ -46,13 +47,15 @@ class SearchHandler(pb_grpc.SearchServiceServicer):
     ) -> pb.SearchEventsResponse:
         tenant_id = data_tenant("SearchEvents")
         result = await self._search(_search(request, tenant_id, context.time_remaining()))
-        return pb.SearchEventsResponse(
+        response = pb.SearchEventsResponse(
             hits=[_hit_message(hit, request) for hit in result.hits],
-            unindexed_count=result.backlog.pending,
+            unindexed_count=result.backlog.pending + result.backlog.parked,
             index_lag_ms=result.backlog.lag_ms,
             degraded=result.degraded,
             search_time_ms=result.search_time_ms,
         )
+        check_response_size(response, "limit")
+        return response
 
 
 def _search(

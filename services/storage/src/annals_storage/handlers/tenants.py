@@ -11,6 +11,7 @@ from annals.storage.v1 import tenant_service_pb2_grpc as pb_grpc
 from annals_common.errors import FieldInvalidError
 from annals_common.ids import uuid7
 from annals_common.paging import (
+    cut_page,
     decode_page_token,
     decode_time_cursor,
     encode_page_token,
@@ -82,10 +83,11 @@ class TenantHandler(pb_grpc.TenantServiceServicer):
         require_installation_admin("ListTenants")
         limit = page_size(request.page_size)
         cursor = decode_time_cursor(decode_page_token(request, None, parts=2))
-        found = await self._tenants.page(cursor=cursor, limit=limit)
-        response = pb.ListTenantsResponse(tenants=[tenant_message(item) for item in found])
-        if len(found) == limit:
-            last = encode_time_cursor(found[-1].created_at, found[-1].tenant_id)
+        found = await self._tenants.page(cursor=cursor, limit=limit + 1)
+        page, has_more = cut_page(found, limit)
+        response = pb.ListTenantsResponse(tenants=[tenant_message(item) for item in page])
+        if has_more:
+            last = encode_time_cursor(page[-1].created_at, page[-1].tenant_id)
             response.next_page_token = encode_page_token(request, None, last)
         return response
 
@@ -108,10 +110,11 @@ class TenantHandler(pb_grpc.TenantServiceServicer):
         tenant_id = readable_tenant("ListAgents", request.tenant_id)
         limit = page_size(request.page_size)
         cursor = decode_time_cursor(decode_page_token(request, tenant_id, parts=2))
-        found = await self._tenants.page_agents(tenant_id, cursor=cursor, limit=limit)
-        response = pb.ListAgentsResponse(agents=[agent_message(item) for item in found])
-        if len(found) == limit:
-            last = encode_time_cursor(_created(found[-1].created_at), found[-1].agent_id)
+        found = await self._tenants.page_agents(tenant_id, cursor=cursor, limit=limit + 1)
+        page, has_more = cut_page(found, limit)
+        response = pb.ListAgentsResponse(agents=[agent_message(item) for item in page])
+        if has_more:
+            last = encode_time_cursor(_created(page[-1].created_at), page[-1].agent_id)
             response.next_page_token = encode_page_token(request, tenant_id, last)
         return response
 
@@ -135,10 +138,11 @@ class TenantHandler(pb_grpc.TenantServiceServicer):
         tenant_id = administered_tenant("ListApiKeys", request.tenant_id)
         limit = page_size(request.page_size)
         cursor = decode_time_cursor(decode_page_token(request, tenant_id, parts=2))
-        found = await self._tenants.page_keys(tenant_id, cursor=cursor, limit=limit)
-        response = pb.ListApiKeysResponse(api_keys=[api_key_message(item) for item in found])
-        if len(found) == limit:
-            last = encode_time_cursor(found[-1].created_at, found[-1].api_key_id)
+        found = await self._tenants.page_keys(tenant_id, cursor=cursor, limit=limit + 1)
+        page, has_more = cut_page(found, limit)
+        response = pb.ListApiKeysResponse(api_keys=[api_key_message(item) for item in page])
+        if has_more:
+            last = encode_time_cursor(page[-1].created_at, page[-1].api_key_id)
             response.next_page_token = encode_page_token(request, tenant_id, last)
         return response
 
@@ -161,13 +165,15 @@ def _agent(agent: resources.Agent) -> Agent:
         system_prompt=text(agent.system_prompt, "agent.system_prompt", max_chars=MAX_PROMPT_CHARS),
         model=text(agent.model, "agent.model", max_chars=MAX_NAME_CHARS),
         temperature=agent.temperature if agent.HasField("temperature") else None,
-        tools_json=_optional_json(agent.tools_json, "agent.tools_json"),
-        output_schema_json=_optional_json(agent.output_schema_json, "agent.output_schema_json"),
+        tools_json=_optional_json(agent.tools_json, "agent.tools_json", list),
+        output_schema_json=_optional_json(
+            agent.output_schema_json, "agent.output_schema_json", dict
+        ),
     )
 
 
-def _optional_json(value: str, field: str) -> str:
-    return json_text(value, field, max_bytes=MEBIBYTE) if value else ""
+def _optional_json(value: str, field: str, kind: type[list[Any] | dict[str, Any]]) -> str:
+    return json_text(value, field, max_bytes=MEBIBYTE, kind=kind) if value else ""
 
 
 def _expiry(request: pb.CreateApiKeyRequest) -> datetime | None:

@@ -9,11 +9,12 @@ from uuid import UUID
 from psycopg import errors
 from psycopg.types.json import Jsonb
 
-from annals_common.errors import ResourceNotFoundError
+from annals_common.errors import FieldInvalidError, ResourceNotFoundError
 from annals_storage.domain.conversations import (
     Conversation,
     ConversationChange,
     ConversationQuery,
+    Creation,
     NewConversation,
 )
 from annals_storage.postgres.database import Database, Statement, sql
@@ -28,10 +29,8 @@ class PostgresConversations:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def create(
-        self, tenant_id: UUID, new: NewConversation
-    ) -> tuple[Conversation, bytes | None, bool]:
-        """Insert, or find what has the id; return (conversation, its creation hash, created).
+    async def create(self, tenant_id: UUID, new: NewConversation) -> Creation:
+        """Insert, or find what has the id or the request_id.
 
         Raises ResourceNotFoundError when the agent does not exist.
         """
@@ -47,7 +46,12 @@ class PostgresConversations:
             )
         except errors.ForeignKeyViolation as error:
             raise ResourceNotFoundError("agent", str(new.agent_id)) from error
-        return conversation_from(found), found["creation_hash"], bool(created)
+        return Creation(
+            conversation=conversation_from(found),
+            creation_hash=found["creation_hash"],
+            created=bool(created),
+            by_request=found["by_request"],
+        )
 
     async def get(self, tenant_id: UUID, conversation_id: UUID) -> Conversation | None:
         """Return it, deleted or not."""
@@ -86,6 +90,8 @@ class PostgresConversations:
             )
         except errors.ForeignKeyViolation as error:
             raise ResourceNotFoundError("agent", str(change.values["agent_id"])) from error
+        except errors.CheckViolation as error:
+            raise _two_owners(change) from error
         return changed, current
 
     async def end(
@@ -123,6 +129,16 @@ class PostgresConversations:
         results = await self._database.run(tenant_id, *statements, *extra, read)
         kept = [*results[: len(statements)], results[-1]]
         return [conversation_from(rows[0]) if rows else None for rows in kept]
+
+
+def _two_owners(change: ConversationChange) -> FieldInvalidError:
+    given = "user_id" if change.values.get("user_id") else "session_id"
+    other = "session_id" if given == "user_id" else "user_id"
+    return FieldInvalidError(
+        f"conversation.{given}",
+        f"belongs to a user or to a session: name {other} in update_mask too, to clear it",
+        change.values.get(given),
+    )
 
 
 def _change_params(tenant_id: UUID, change: ConversationChange) -> dict[str, Any]:

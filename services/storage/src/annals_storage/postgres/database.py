@@ -60,6 +60,8 @@ class Database:
             conninfo,
             kwargs={
                 "autocommit": True,
+                # Must stay 0: with a later threshold, a pipeline that aborts while psycopg
+                # prepares one of its statements leaves that one counted as prepared.
                 "prepare_threshold": 0,
                 "cursor_factory": psycopg.AsyncRawCursor,
                 "row_factory": dict_row,

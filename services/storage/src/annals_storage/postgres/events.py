@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from uuid import UUID
 
+from psycopg.rows import DictRow
+
 from annals_common.errors import ResourceNotFoundError
-from annals_storage.domain.events import Event, EventQuery
+from annals_storage.domain.events import Event, EventPage, EventQuery
+from annals_storage.domain.search import FoundEvent
 from annals_storage.postgres.database import Database, Params, sql
 from annals_storage.postgres.rows import event_from
 
 _MAX_SEQ = 2**63 - 1
+MAX_PAGE_BYTES = 16 * 1024 * 1024
+"""Of text in one page: far below what gRPC carries."""
 _CONVERSATION_IS_VISIBLE = """
 SELECT EXISTS (
   SELECT FROM annals.conversations
@@ -34,17 +39,15 @@ class PostgresEvents:
 
     async def get_hits(
         self, tenant_id: UUID, chunks: Sequence[tuple[UUID, int]]
-    ) -> dict[UUID, tuple[Event, int, int]]:
-        """Return, by event id, the visible events of (event_id, chunk_index) with the chunk's
-        start and end in the event's text.
-        """
+    ) -> dict[UUID, FoundEvent]:
+        """Return, by event id, the visible events of (event_id, chunk_index)."""
         params = {
             "tenant_id": tenant_id,
             "event_ids": [event_id for event_id, _ in chunks],
             "chunk_indexes": [chunk_index for _, chunk_index in chunks],
         }
         [rows] = await self._database.run(tenant_id, (sql("get_hits"), params))
-        return {r["event_id"]: (event_from(r), r["start_char"], r["end_char"]) for r in rows}
+        return {row["event_id"]: _found_from(row) for row in rows}
 
     async def get_by_seq(self, tenant_id: UUID, conversation_id: UUID, seq: int) -> Event | None:
         """Return the event at a position, if it is visible."""
@@ -53,7 +56,7 @@ class PostgresEvents:
         found = await self.get(tenant_id, [row["event_id"] for row in rows])
         return next(iter(found.values()), None)
 
-    async def page(self, tenant_id: UUID, query: EventQuery) -> list[Event]:
+    async def page(self, tenant_id: UUID, query: EventQuery) -> EventPage:
         """Return one page by seq. Raises ResourceNotFoundError without the conversation."""
         name = "list_events_descending" if query.descending else "list_events"
         params = _params(tenant_id, query)
@@ -62,7 +65,19 @@ class PostgresEvents:
         )
         if not check["visible"]:
             raise ResourceNotFoundError("conversation", str(query.conversation_id))
-        return [event_from(row) for row in rows]
+        has_more = bool(rows and rows[0]["has_more"])
+        return EventPage(tuple(event_from(row) for row in rows), has_more)
+
+
+def _found_from(row: DictRow) -> FoundEvent:
+    return FoundEvent(
+        event=event_from(row),
+        chunk_start=row["start_char"],
+        chunk_end=row["end_char"],
+        agent_id=row["agent_id"],
+        user_id=row["user_id"],
+        session_id=row["session_id"],
+    )
 
 
 def _params(tenant_id: UUID, query: EventQuery) -> Params:
@@ -77,4 +92,5 @@ def _params(tenant_id: UUID, query: EventQuery) -> Params:
         "roles": [item.value for item in query.roles] or None,
         "tool_names": list(query.tool_names) or None,
         "limit": query.limit,
+        "max_bytes": MAX_PAGE_BYTES,
     }

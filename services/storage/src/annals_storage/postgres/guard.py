@@ -33,8 +33,8 @@ async def check_database(database: Database) -> None:
 def refuse_unsafe_role(facts: dict[str, Any]) -> None:
     """Raise UnsafeRoleError with every reason, if there is one."""
     reasons = [
-        *(["it is a superuser"] if facts["rolsuper"] else []),
-        *(["it has BYPASSRLS"] if facts["rolbypassrls"] else []),
+        *[f"it is or can become the superuser {name}" for name in facts["superusers"]],
+        *[f"it is or can become {name}, which has BYPASSRLS" for name in facts["bypassing"]],
         *[f"it is or can become the tables' owner {owner}" for owner in facts["owned_through"]],
         *[f"row-level security is not forced on annals.{name}" for name in facts["unforced"]],
     ]

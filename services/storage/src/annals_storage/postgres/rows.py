@@ -48,7 +48,7 @@ def _body_from(row: DictRow) -> EventBody:
 
 def conversation_from(row: DictRow) -> Conversation:
     """Map a row of get_conversation.sql and its like."""
-    values: dict[str, Any] = {key: value for key, value in row.items() if key != "creation_hash"}
+    values: dict[str, Any] = {name: row[name] for name in Conversation.__slots__}
     return Conversation(**{**values, "status": ConversationStatus(row["status"])})
 
 

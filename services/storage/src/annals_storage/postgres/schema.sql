@@ -181,6 +181,7 @@ CREATE TABLE annals.conversations (
     client_context jsonb DEFAULT '{}'::jsonb NOT NULL,
     metadata jsonb DEFAULT '{}'::jsonb NOT NULL,
     end_summary text DEFAULT ''::text NOT NULL,
+    request_id uuid,
     creation_hash bytea,
     next_seq bigint DEFAULT 1 NOT NULL,
     event_count bigint DEFAULT 0 NOT NULL,
@@ -193,6 +194,7 @@ CREATE TABLE annals.conversations (
     active_at timestamp with time zone DEFAULT now() NOT NULL,
     ended_at timestamp with time zone,
     deleted_at timestamp with time zone,
+    CONSTRAINT conversations_one_owner CHECK (((user_id IS NULL) OR (session_id IS NULL))),
     CONSTRAINT conversations_status_check CHECK ((status = ANY (ARRAY['active'::text, 'completed'::text, 'archived'::text])))
 )
 WITH (fillfactor='80');
@@ -291,6 +293,8 @@ CREATE INDEX conversations_by_agent ON annals.conversations USING btree (tenant_
 CREATE INDEX conversations_by_session ON annals.conversations USING btree (tenant_id, session_id, active_at) WHERE (session_id IS NOT NULL);
 
 CREATE INDEX conversations_by_user ON annals.conversations USING btree (tenant_id, user_id, active_at) WHERE (user_id IS NOT NULL);
+
+CREATE UNIQUE INDEX conversations_request_id ON annals.conversations USING btree (tenant_id, request_id) WHERE (request_id IS NOT NULL);
 
 CREATE INDEX events_by_tool_call ON annals.events USING btree (tenant_id, conversation_id, tool_call_id) WHERE (tool_call_id IS NOT NULL);
 

@@ -55,7 +55,8 @@ CREATE TABLE conversations (
   client_context  jsonb NOT NULL DEFAULT '{}',
   metadata        jsonb NOT NULL DEFAULT '{}',
   end_summary     text NOT NULL DEFAULT '',
-  -- What a retry of the creating call must match.
+  -- The creating call, and what a retry of it must match.
+  request_id      uuid,
   creation_hash   bytea,
   next_seq        bigint NOT NULL DEFAULT 1,
   event_count     bigint NOT NULL DEFAULT 0,
@@ -70,8 +71,11 @@ CREATE TABLE conversations (
   ended_at        timestamptz,
   deleted_at      timestamptz,
   PRIMARY KEY (tenant_id, conversation_id),
-  FOREIGN KEY (tenant_id, agent_id) REFERENCES agents
+  FOREIGN KEY (tenant_id, agent_id) REFERENCES agents,
+  CONSTRAINT conversations_one_owner CHECK (user_id IS NULL OR session_id IS NULL)
 ) WITH (fillfactor = 80);
+CREATE UNIQUE INDEX conversations_request_id ON conversations (tenant_id, request_id)
+  WHERE request_id IS NOT NULL;
 CREATE INDEX conversations_by_activity ON conversations (tenant_id, active_at);
 CREATE INDEX conversations_by_session ON conversations (tenant_id, session_id, active_at)
   WHERE session_id IS NOT NULL;

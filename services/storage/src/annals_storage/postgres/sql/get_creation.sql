@@ -1,5 +1,9 @@
-SELECT creation_hash, conversation_id, agent_id, user_id, session_id, title, status, client_context, metadata,
+SELECT creation_hash, coalesce(request_id = %(request_id)s, false) AS by_request,
+       conversation_id, agent_id, user_id, session_id, title, status, client_context, metadata,
        end_summary, next_seq - 1 AS last_seq, event_count, message_count, token_count, version,
        created_at, updated_at, last_event_at, active_at, ended_at, deleted_at
 FROM annals.conversations
-WHERE tenant_id = %(tenant_id)s AND conversation_id = %(conversation_id)s
+WHERE tenant_id = %(tenant_id)s
+  AND (conversation_id = %(conversation_id)s OR request_id = %(request_id)s)
+ORDER BY by_request DESC
+LIMIT 1
