@@ -229,7 +229,8 @@ class TestScores:
         assert found.hits
         for hit in found.hits:
             parts = list(hit.components)
-            assert {part.signal for part in parts} <= {"dense", "bm25"}
+            lent = {"neighbors"} if mode == "hybrid" else set()
+            assert {part.signal for part in parts} <= {"dense", "bm25", *lent}
             if mode == "dense":
                 assert hit.score == pytest.approx(parts[0].raw_score)
             else:
@@ -237,7 +238,7 @@ class TestScores:
                 assert hit.score == pytest.approx(total)
             for part in parts:
                 assert 0 <= part.normalized_score <= 1
-                assert part.rank >= 1
+                assert (part.rank >= 1) != (part.signal == "neighbors")
         assert not any(h.components for h in (await tenant.client.search.events("cat")).hits)
 
     async def test_ids_only_carry_no_event(self, tenant: Tenant) -> None:

@@ -7,16 +7,17 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from uuid import UUID
 
 from annals_storage.commands.query_embedding import QueryEmbeddings
 from annals_storage.domain.events import Event
-from annals_storage.domain.fusion import Component, FusedEvent, fuse
+from annals_storage.domain.fusion import Component, RankedEvent, Ranking
 from annals_storage.domain.indexing import Backlog
 from annals_storage.domain.search import FoundEvent, SearchScope, VectorQuery
 from annals_storage.ports import EventStore, Outbox, SparseEncoder, VectorIndex
 
 CANDIDATES_PER_HIT = 4
-MIN_CANDIDATES = 100
+MIN_CANDIDATES = 200
 MAX_CANDIDATES = 2_000
 FRESHNESS_POLL_SECONDS = 0.02
 FRESHNESS_TIMEOUT_SECONDS = 5.0
@@ -41,6 +42,7 @@ class Search:
     limit: int = 10
     min_score: float = 0.0
     freshness_seconds: float | None = None
+    explain: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +85,8 @@ class SearchEvents:
         """Raises DependencyUnavailableError when the engine or PostgreSQL does not answer."""
         started = time.perf_counter()
         fresh = await self._await_freshness(search)
-        fused, backlog = await asyncio.gather(self._fused(search), self._backlog(search))
-        hits = await self._read_back(search, fused)
+        ranking, backlog = await asyncio.gather(self._ranking(search), self._backlog(search))
+        hits = await self._read_back(search, ranking)
         return SearchResult(
             hits=hits,
             backlog=backlog,
@@ -92,9 +94,9 @@ class SearchEvents:
             search_time_ms=(time.perf_counter() - started) * 1000,
         )
 
-    async def _fused(self, search: Search) -> list[FusedEvent]:
+    async def _ranking(self, search: Search) -> Ranking:
         query = await self._vector_query(search)
-        return fuse(await self._vectors.query(query))
+        return Ranking(await self._vectors.query(query))
 
     async def _vector_query(self, search: Search) -> VectorQuery:
         wanted = max(MIN_CANDIDATES, search.limit * CANDIDATES_PER_HIT)
@@ -105,22 +107,28 @@ class SearchEvents:
             query = replace(query, bm25=self._sparse.encode_query(search.query))
         return query
 
-    async def _read_back(self, search: Search, fused: Sequence[FusedEvent]) -> tuple[Hit, ...]:
+    async def _read_back(self, search: Search, ranking: Ranking) -> tuple[Hit, ...]:
         """Walk down the ranking until enough hits stand the test of PostgreSQL."""
         # Without a threshold everything counts, opposite meanings (negative cosines) included.
-        ranked = [e for e in fused if not search.min_score or e.score >= search.min_score]
+        ranked = [e for e in ranking.events if not search.min_score or e.score >= search.min_score]
         hits: list[Hit] = []
         while ranked and len(hits) < search.limit:
             missing = search.limit - len(hits)
             batch, ranked = ranked[:missing], ranked[missing:]
-            hits += await self._hits(search.scope, batch)
+            hits += await self._hits(search, ranking, batch)
         return tuple(hits)
 
-    async def _hits(self, scope: SearchScope, batch: Sequence[FusedEvent]) -> list[Hit]:
-        wanted = [(fused.event_id, fused.chunk_index) for fused in batch]
-        found = await self._events.get_hits(scope.tenant_id, wanted)
-        pairs = [(fused, found[fused.event_id]) for fused in batch if fused.event_id in found]
-        return [_hit(fused, it) for fused, it in pairs if _still_in(scope, it)]
+    async def _hits(
+        self, search: Search, ranking: Ranking, batch: Sequence[RankedEvent]
+    ) -> list[Hit]:
+        wanted = [(ranked.event_id, ranked.chunk_index) for ranked in batch]
+        found = await self._events.get_hits(search.scope.tenant_id, wanted)
+        explain = ranking.explain if search.explain else _unexplained
+        return [
+            _hit(ranked, found[ranked.event_id], explain(ranked.event_id))
+            for ranked in batch
+            if ranked.event_id in found and _still_in(search.scope, found[ranked.event_id])
+        ]
 
     async def _backlog(self, search: Search) -> Backlog:
         return await self._outbox.backlog(
@@ -145,14 +153,18 @@ class SearchEvents:
         return True
 
 
-def _hit(fused: FusedEvent, found: FoundEvent) -> Hit:
+def _unexplained(_event_id: UUID) -> tuple[Component, ...]:
+    return ()
+
+
+def _hit(ranked: RankedEvent, found: FoundEvent, components: tuple[Component, ...]) -> Hit:
     shift = len(found.event.body.label())
     return Hit(
         event=found.event,
-        score=fused.score,
+        score=ranked.score,
         chunk_start=max(0, found.chunk_start - shift),
         chunk_end=max(0, found.chunk_end - shift),
-        components=fused.components,
+        components=components,
     )
 
 

@@ -1,88 +1,155 @@
 """Fuses what the signals found into one ranking of events.
 
-Scores are min-max normalised over each signal's candidates, then summed with weights. Measured
-on LoCoMo against reciprocal rank fusion, which a weak signal drags down (docs/benchmarks.md).
+Scores are min-max normalised over each signal's candidates, then summed with weights: on LoCoMo
+better than reciprocal rank fusion, which a weak signal drags down. In a conversation the answer
+often stands beside the words that were asked for, so every event also gets a part of its
+neighbours' scores. Figures are in docs/benchmarks.md.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 from uuid import UUID
 
 from annals_storage.domain.search import ScoredChunk, Signal
 
 WEIGHTS: Mapping[Signal, float] = {Signal.DENSE: 0.4, Signal.BM25: 0.6}
+NEIGHBOR_SHARES = (0.3, 0.21, 0.147)
+"""Of a neighbour's score, by its distance in events: 0.3 · 0.7^(distance − 1)."""
+NEIGHBORS = "neighbors"
+_OFFSETS = [
+    (sign * distance, share)
+    for distance, share in enumerate(NEIGHBOR_SHARES, start=1)
+    for sign in (-1, 1)
+]
+_MOST_FROM_NEIGHBORS = 2 * sum(NEIGHBOR_SHARES)
 
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """How one signal saw an event. `rank` counts from 1."""
+    """How one signal saw an event; weight times normalised score is its part of the score.
 
-    signal: Signal
+    `signal` is a Signal's value or NEIGHBORS. `rank` counts from 1; 0 for NEIGHBORS.
+    """
+
+    signal: str
     raw_score: float
     normalized_score: float
     weight: float
     rank: int
 
 
-@dataclass(frozen=True, slots=True)
-class FusedEvent:
+class RankedEvent(NamedTuple):
     """An event with its score and the chunk that speaks most for it."""
 
     event_id: UUID
     score: float
     chunk_index: int
-    components: tuple[Component, ...]
 
 
-def fuse(found: Mapping[Signal, Sequence[ScoredChunk]]) -> list[FusedEvent]:
-    """Return the events of all signals, best first; ties by event id, newest first.
+class Ranking:
+    """The events of all signals, best first; ties by event id, newest first.
 
-    One signal alone keeps its own scores for dense (cosine), normalised ones for bm25.
+    One signal asked alone keeps its order without neighbours: dense its cosines, bm25 its
+    normalised scores. Inside, events are numbers: hundreds of candidates are looked up many
+    times, and hashing a UUID is slow.
     """
-    signals = [signal for signal, chunks in found.items() if chunks]
-    total = sum(WEIGHTS[signal] for signal in found) or 1.0
-    by_event: dict[UUID, list[tuple[Component, ScoredChunk]]] = {}
-    for signal in signals:
-        for component, chunk in _components(signal, found[signal], WEIGHTS[signal] / total):
-            by_event.setdefault(chunk.event_id, []).append((component, chunk))
-    raw = list(found) == [Signal.DENSE]
-    fused = [_fused(event_id, parts, raw=raw) for event_id, parts in by_event.items()]
-    return sorted(fused, key=lambda event: (event.score, event.event_id), reverse=True)
+
+    def __init__(self, found: Mapping[Signal, Sequence[ScoredChunk]]) -> None:
+        self._numbers: dict[UUID, int] = {}
+        total = sum(WEIGHTS[signal] for signal in found) or 1.0
+        self._tables = [
+            _Table(signal, chunks, WEIGHTS[signal] / total, self._numbers)
+            for signal, chunks in found.items()
+            if chunks
+        ]
+        own = [sum(t.parts.get(n, 0.0) for t in self._tables) for n in range(len(self._numbers))]
+        self._gained = _from_neighbors(self._tables, own) if len(found) > 1 else []
+        totals = [a + b for a, b in zip(own, self._gained, strict=True)] if self._gained else own
+        self._scale = max([1.0, *totals])
+        self._is_cosine = list(found) == [Signal.DENSE]
+        ranked = [self._ranked(event_id, n, totals[n]) for event_id, n in self._numbers.items()]
+        self.events = sorted(ranked, key=_best_first, reverse=True)
+
+    def explain(self, event_id: UUID) -> tuple[Component, ...]:
+        """Return the parts of an event's score."""
+        number = self._numbers[event_id]
+        parts = [t.component(number, self._scale) for t in self._tables if number in t.best]
+        if self._gained:
+            parts.append(self._neighbors_component(self._gained[number]))
+        return tuple(parts)
+
+    def _ranked(self, event_id: UUID, number: int, total: float) -> RankedEvent:
+        strongest = max(self._tables, key=lambda table: table.parts.get(number, -1.0))
+        chunk = strongest.best[number]
+        score = chunk.score if self._is_cosine else total / self._scale
+        return RankedEvent(event_id, score, chunk.chunk_index)
+
+    def _neighbors_component(self, gained: float) -> Component:
+        return Component(
+            signal=NEIGHBORS,
+            raw_score=gained,
+            normalized_score=gained / _MOST_FROM_NEIGHBORS,
+            weight=_MOST_FROM_NEIGHBORS / self._scale,
+            rank=0,
+        )
 
 
-def _components(
-    signal: Signal, chunks: Sequence[ScoredChunk], weight: float
-) -> list[tuple[Component, ScoredChunk]]:
-    best = _best_per_event(chunks)
-    scores = [chunk.score for chunk in best]
-    low, high = _floor(signal, scores), max(scores)
-    span = (high - low) or 1.0
-    return [
-        (Component(signal, c.score, (c.score - low) / span, weight, rank), c)
-        for rank, c in enumerate(best, start=1)
-    ]
+class _Table:
+    """One signal's best chunk of every event and what it adds to the event's score."""
+
+    def __init__(
+        self,
+        signal: Signal,
+        chunks: Sequence[ScoredChunk],
+        weight: float,
+        numbers: dict[UUID, int],
+    ) -> None:
+        self.signal, self.weight = signal, weight
+        self.best: dict[int, ScoredChunk] = {}
+        for chunk in sorted(chunks, key=_score, reverse=True):
+            self.best.setdefault(numbers.setdefault(chunk.event_id, len(numbers)), chunk)
+        scores = [chunk.score for chunk in self.best.values()]
+        # BM25 has a natural zero: a short list must not turn its last member into "no match".
+        self._low = 0.0 if signal is Signal.BM25 or len(scores) == 1 else scores[-1]
+        self._span = (scores[0] - self._low) or 1.0
+        self.parts = {n: weight * self._normalized(chunk) for n, chunk in self.best.items()}
+
+    def component(self, number: int, scale: float) -> Component:
+        chunk = self.best[number]
+        return Component(
+            signal=self.signal.value,
+            raw_score=chunk.score,
+            normalized_score=self._normalized(chunk),
+            weight=self.weight / scale,
+            rank=list(self.best).index(number) + 1,
+        )
+
+    def _normalized(self, chunk: ScoredChunk) -> float:
+        return (chunk.score - self._low) / self._span
 
 
-def _floor(signal: Signal, scores: Sequence[float]) -> float:
-    # BM25 has a natural zero: a candidate list that happens to be short must not turn its
-    # weakest member into "no match".
-    return 0.0 if signal is Signal.BM25 or len(scores) == 1 else min(scores)
+def _from_neighbors(tables: Sequence[_Table], own: Sequence[float]) -> list[float]:
+    """Return what each event gains from the candidates beside it in its conversation."""
+    conversations: dict[UUID, int] = {}
+    places = {
+        number: (conversations.setdefault(chunk.conversation_id, len(conversations)), chunk.seq)
+        for table in tables
+        for number, chunk in table.best.items()
+    }
+    scores = {place: own[number] for number, place in places.items()}
+    gained = [0.0] * len(own)
+    for number, (conversation, seq) in places.items():
+        for offset, share in _OFFSETS:
+            gained[number] += share * scores.get((conversation, seq + offset), 0.0)
+    return gained
 
 
-def _best_per_event(chunks: Sequence[ScoredChunk]) -> list[ScoredChunk]:
-    best: dict[UUID, ScoredChunk] = {}
-    for chunk in chunks:
-        if chunk.event_id not in best or chunk.score > best[chunk.event_id].score:
-            best[chunk.event_id] = chunk
-    return sorted(best.values(), key=lambda chunk: chunk.score, reverse=True)
+def _score(chunk: ScoredChunk) -> float:
+    return chunk.score
 
 
-def _fused(
-    event_id: UUID, parts: Sequence[tuple[Component, ScoredChunk]], *, raw: bool
-) -> FusedEvent:
-    strongest = max(parts, key=lambda part: part[0].weight * part[0].normalized_score)
-    score = parts[0][0].raw_score if raw else sum(c.weight * c.normalized_score for c, _ in parts)
-    components = tuple(component for component, _ in parts)
-    return FusedEvent(event_id, score, strongest[1].chunk_index, components)
+def _best_first(event: RankedEvent) -> tuple[float, int]:
+    return event.score, event.event_id.int

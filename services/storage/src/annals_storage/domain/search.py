@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import NamedTuple
 from uuid import UUID
 
 import numpy as np
@@ -96,8 +97,7 @@ class VectorQuery:
     bm25: SparseVector | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ScoredChunk:
+class ScoredChunk(NamedTuple):
     """A chunk the engine found. `score` is raw: cosine for dense, BM25 sum for bm25."""
 
     chunk_id: UUID

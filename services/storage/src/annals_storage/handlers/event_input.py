@@ -174,10 +174,19 @@ def _usage(event: event_pb.NewEvent, path: str) -> Usage | None:
 
 
 def _payload_hash(body: EventBody, content: dict[str, Any]) -> bytes:
-    """Hash what the writer said; ids and keys are not part of it."""
-    usage = content["usage"]
-    said = [asdict(body), {**content, "usage": asdict(usage) if usage else None}]
-    return hashlib.sha256(json.dumps(said, sort_keys=True, default=str).encode()).digest()[:16]
+    """Hash what the writer said; ids and keys are not part of it.
+
+    What was left empty is left out, so that a field added to events later does not turn the
+    retry of an old append into another payload.
+    """
+    said = {name: value for name in EventBody.__slots__ if (value := getattr(body, name))}
+    said |= {name: value for name, value in content.items() if value}
+    encoded = json.dumps(said, sort_keys=True, default=_hashable)
+    return hashlib.sha256(encoded.encode()).digest()[:16]
+
+
+def _hashable(value: object) -> Any:
+    return asdict(value) if isinstance(value, Usage) else str(value)
 
 
 def request_hash(events: Sequence[NewEvent], *rest: UUID | str | int | None) -> bytes:

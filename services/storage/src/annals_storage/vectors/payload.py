@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
@@ -69,12 +70,17 @@ def encode(point: ChunkPoint) -> dict[str, str | int]:
     return {name: value for name, value in values.items() if value is not None}
 
 
+@lru_cache(4096)
+def _conversation_id(value: str) -> UUID:
+    return UUID(value)
+
+
 def decode(chunk_id: object, payload: Mapping[str, Any], score: float) -> ScoredChunk:
     """Return the hit with this id, `HIT_FIELDS` and raw score."""
     return ScoredChunk(
         chunk_id=UUID(str(chunk_id)),
         event_id=UUID(payload[EVENT_ID]),
-        conversation_id=UUID(payload[CONVERSATION_ID]),
+        conversation_id=_conversation_id(payload[CONVERSATION_ID]),
         seq=int(payload[SEQ]),
         chunk_index=int(payload[CHUNK_INDEX]),
         score=score,
