@@ -85,7 +85,8 @@ chaos: install ## kill -9 of storage under load (KILLS=20)
 
 .PHONY: fuzz
 fuzz: install ## Long runs of the property and fuzz tests
-	ANNALS_HYPOTHESIS_PROFILE=big $(PYTEST) tests/unit/context tests/integration/test_fuzz.py
+	ANNALS_HYPOTHESIS_PROFILE=big ANNALS_FUZZ_EXAMPLES=$(or $(EXAMPLES),500) \
+	  $(PYTEST) tests/unit/context tests/fuzz
 
 .PHONY: schema
 schema: install ## Write schema.sql anew from the migrations
@@ -98,18 +99,18 @@ bench-write: install ## Appends beside a bare ceiling, as JSON
 	python -m tests.bench.write
 
 .PHONY: bench-search
-bench-search: install ## Search, reads and contexts in a long conversation, as JSON
-	python -m tests.bench.search
+bench-search: install ## Search, reads and contexts in a long conversation, as JSON (EVENTS=20000)
+	python -m tests.bench.search --events $(or $(EVENTS),20000)
 
 .PHONY: bench-quality
 bench-quality: install ## Retrieval quality on LoCoMo and LongMemEval (DATA=path), as JSON
 	python -m tests.bench.quality --data "$(DATA)"
 
 .PHONY: bench
-bench: install ## Every bench with short settings, and what falls short
-	python -m tests.bench.write --short
-	python -m tests.bench.search --short
-	python -m tests.bench.quality --short --data "$(DATA)"
+bench: install ## Every bench with short settings, and what falls short (DATA=path)
+	python -m tests.bench.write --seconds 2 --rounds 2
+	python -m tests.bench.search --events 5000 --queries 50
+	python -m tests.bench.quality --data "$(DATA)" --dialogues 2 --questions 3
 	python -m tests.bench.summary
 
 .PHONY: clean

@@ -107,7 +107,7 @@ def violations(module: str, source: str) -> list[str]:
         for room, forbidden in FORBIDDEN.items()
         if module == room or module.startswith(f"{room}.")
         for name in imports(source)
-        if any(name == bad or name.startswith((bad if bad.endswith(".") else f"{bad}."))
+        if any(name == bad or name.startswith(bad if bad.endswith(".") else f"{bad}.")
                or (bad == "qdrant" and name.startswith("qdrant")) for bad in forbidden)
     )  # fmt: skip
 
