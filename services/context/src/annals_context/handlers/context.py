@@ -8,7 +8,14 @@ from annals.context.v1 import context_service_pb2 as pb
 from annals.context.v1 import context_service_pb2_grpc as pb_grpc
 from annals_common.errors import FieldInvalidError
 from annals_common.settings import MEBIBYTE
-from annals_common.validation import bounded, enum, long_text, require_uuid, text
+from annals_common.validation import (
+    bounded,
+    check_response_size,
+    enum,
+    long_text,
+    require_uuid,
+    text,
+)
 from annals_context.commands.preparing import MAX_QUERY_CHARS, Prepare, PrepareContext
 from annals_context.handlers.access import current_caller
 from annals_context.handlers.enums import FORMATS, STRATEGIES
@@ -27,6 +34,8 @@ MAX_BUDGET_TOKENS = 10_000_000
 MAX_MODEL_CHARS = 200
 RECENT_EVENTS = Choice(low=1, high=1_000, default=10)
 RELEVANT_EVENTS = Choice(low=0, high=1_000, default=50)
+TOKENS_PER_RELEVANT_EVENT = 20
+MOST_RELEVANT_BY_DEFAULT = 200
 SNIPPET_CHARS = Choice(low=1, high=10_000, default=100)
 
 
@@ -41,7 +50,9 @@ class ContextHandler(pb_grpc.ContextServiceServicer):
     ) -> pb.PrepareContextResponse:
         wanted = _prepare(request)
         prepared = await self._prepare(current_caller(context), wanted)
-        return prepared_response(prepared, wanted)
+        response = prepared_response(prepared, wanted)
+        check_response_size(response, "budget_tokens")
+        return response
 
 
 def _prepare(request: pb.PrepareContextRequest) -> Prepare:
@@ -56,7 +67,7 @@ def _prepare(request: pb.PrepareContextRequest) -> Prepare:
         payload_format=enum(request.format, FORMATS, "format"),
         strategy=enum(request.strategy, STRATEGIES, "strategy"),
         recent_events=_chosen(request, "recent_events", RECENT_EVENTS),
-        relevant_events=_chosen(request, "relevant_events", RELEVANT_EVENTS),
+        relevant_events=_chosen(request, "relevant_events", _relevant_choice(request)),
         snippet_chars=_chosen(request, "snippet_chars", SNIPPET_CHARS),
         include_tool_calls=request.include_tool_calls
         if request.HasField("include_tool_calls")
@@ -73,6 +84,13 @@ def _check_budget(request: pb.PrepareContextRequest) -> None:
             f"must be at least 0 and less than budget_tokens ({request.budget_tokens})",
             request.response_reserve_tokens,
         )
+
+
+def _relevant_choice(request: pb.PrepareContextRequest) -> Choice:
+    """By default, as many as a larger budget could hold: the search decides what is found."""
+    by_budget = request.budget_tokens // TOKENS_PER_RELEVANT_EVENT
+    default = min(MOST_RELEVANT_BY_DEFAULT, max(RELEVANT_EVENTS.default, by_budget))
+    return RELEVANT_EVENTS._replace(default=default)
 
 
 def _chosen(request: pb.PrepareContextRequest, field: Any, choice: Choice) -> int:

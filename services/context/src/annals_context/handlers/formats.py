@@ -11,7 +11,7 @@ from annals.context.v1 import format_service_pb2_grpc as pb_grpc
 from annals.storage.v1 import resources_pb2
 from annals_common.errors import FieldInvalidError, LimitExceededError
 from annals_common.settings import MAX_REQUEST_BYTES
-from annals_common.validation import enum, long_text, text
+from annals_common.validation import check_response_size, enum, long_text, text
 from annals_context.domain.counting import Counter
 from annals_context.domain.events import Event
 from annals_context.domain.formats import openai_chat, openai_parse
@@ -37,12 +37,14 @@ class FormatHandler(pb_grpc.FormatServiceServicer):
         payload_format = enum(request.format, FORMATS, "format")
         counter = self._counter_for(text(request.model, "model", max_chars=MAX_MODEL_CHARS))
         payload, repairs = await asyncio.to_thread(_rendered, events, payload_format)
-        return pb.RenderResponse(
+        response = pb.RenderResponse(
             payload=payload,
             total_tokens=await asyncio.to_thread(counter.count, payload),
             counter=_info(counter),
             repairs=[repair_message(repair) for repair in repairs],
         )
+        check_response_size(response, "events")
+        return response
 
     async def Parse(self, request: pb.ParseRequest, context: Any) -> pb.ParseResponse:
         if enum(request.format, FORMATS, "format") is not PayloadFormat.OPENAI_CHAT:
@@ -51,10 +53,12 @@ class FormatHandler(pb_grpc.FormatServiceServicer):
         if not payload:
             raise FieldInvalidError("payload", "is required: a JSON array of messages")
         parsed = await asyncio.to_thread(openai_parse.parse, payload)
-        return pb.ParseResponse(
+        response = pb.ParseResponse(
             events=[new_event_message(event) for event in parsed.events],
             repairs=[repair_message(repair) for repair in parsed.repairs],
         )
+        check_response_size(response, "payload")
+        return response
 
     async def CountTokens(
         self, request: pb.CountTokensRequest, context: Any

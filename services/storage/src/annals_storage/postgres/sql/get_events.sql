@@ -4,5 +4,8 @@ SELECT e.event_id, e.conversation_id, e.seq, e.type, e.role, e.content, e.author
        e.error_message, e.token_count, e.event_time, e.created_at, e.model,
        e.provider_response_id, e.usage, e.parent_event_id, e.metadata
 FROM annals.events AS e
-JOIN annals.conversations AS c USING (tenant_id, conversation_id)
+CROSS JOIN LATERAL (
+  SELECT deleted_at FROM annals.conversations AS c
+  WHERE c.tenant_id = e.tenant_id AND c.conversation_id = e.conversation_id LIMIT 1
+) AS c
 WHERE e.tenant_id = %(tenant_id)s AND e.event_id = ANY(%(event_ids)s) AND c.deleted_at IS NULL
