@@ -102,7 +102,7 @@ async def test_other_dimensions_are_refused_with_what_to_do(path):
     first = index_at(path)
     await first.open()
     await first.close()
-    with pytest.raises(ShardUnusableError, match=r"expected vector size 16.*rebuild"):
+    with pytest.raises(ShardUnusableError, match=r"expected vector size 16.*reindex"):
         await index_at(path, dimensions=16).open()
 
 
@@ -114,7 +114,7 @@ async def test_a_damaged_shard_is_refused_with_what_to_do(path, victim):
     await first.close()
     for file in path.glob(victim):
         file.write_bytes(b"\0 not what was written")
-    with pytest.raises(ShardUnusableError, match="remove this directory and rebuild"):
+    with pytest.raises(ShardUnusableError, match="remove this directory and reindex"):
         await index_at(path).open()
 
 

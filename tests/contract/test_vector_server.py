@@ -71,7 +71,7 @@ async def test_a_start_that_died_half_way_is_finished(client):
 @scans
 async def test_a_collection_of_other_dimensions_is_refused(client):
     await index_over(client).open()
-    with pytest.raises(CollectionMismatchError, match=r"holds vectors of 8 dimensions.*rebuild"):
+    with pytest.raises(CollectionMismatchError, match=r"holds vectors of 8 dimensions.*reindex"):
         await index_over(client, dimensions=16).open()
 
 

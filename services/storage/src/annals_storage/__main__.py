@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TypeVar
 
 import click
@@ -25,7 +25,7 @@ from annals_storage.app import (
     run_indexer,
 )
 from annals_storage.commands.tenancy import CreateTenant
-from annals_storage.commands.verifying import verify_mirror
+from annals_storage.commands.verifying import reindex, verify_mirror
 from annals_storage.embedding.golden import GoldenMismatchError
 from annals_storage.embedding.minilm import ModelUnavailableError
 from annals_storage.postgres.database import Database, sql
@@ -131,6 +131,18 @@ async def _verify(settings: StorageSettings) -> None:
         sys.exit(1)
 
 
+@main.command(name="reindex")
+def reindex_command() -> None:
+    """Have everything mirrored again, after the engine lost its data. May run while serving."""
+    _run(_reindex)
+
+
+async def _reindex(settings: StorageSettings) -> None:
+    async with _database(settings) as database:
+        count = await reindex(PostgresTenants(database), PostgresOutbox(database))
+    click.echo(f"{count} conversations enqueued; `annals status` shows what waits")
+
+
 @main.command()
 def optimize() -> None:
     """Compact the embedded engine. Refuses while a process serves from it."""
@@ -159,16 +171,22 @@ def create_tenant(display_name: str) -> None:
     """Create a tenant and print its id and first key, once."""
 
     async def act(settings: StorageSettings) -> None:
-        database = Database(settings.database_url.get_secret_value(), max_connections=1)
-        await database.open()
-        try:
-            await check_database(database)
+        async with _database(settings) as database:
             created, _, secret = await CreateTenant(PostgresTenants(database))(display_name)
-        finally:
-            await database.close()
         click.echo(json.dumps({"tenant_id": str(created.tenant_id), "api_key": secret}))
 
     _run(act)
+
+
+@asynccontextmanager
+async def _database(settings: StorageSettings) -> AsyncIterator[Database]:
+    database = Database(settings.database_url.get_secret_value(), max_connections=1)
+    await database.open()
+    try:
+        await check_database(database)
+        yield database
+    finally:
+        await database.close()
 
 
 def _run(act: Callable[[StorageSettings], Awaitable[T]]) -> T:

@@ -258,6 +258,9 @@ class Outbox(Protocol):
     async def enqueue_conversation_events(self, tenant_id: UUID, conversation_id: UUID) -> None:
         """Have every event of a conversation mirrored again."""
 
+    async def enqueue_tenant(self, tenant_id: UUID) -> int:
+        """Have every conversation of a tenant mirrored again; return how many."""
+
     async def save_chunks(
         self, tenant_id: UUID, event_ids: Sequence[UUID], chunks: Sequence[ChunkRow]
     ) -> None:

@@ -1,4 +1,4 @@
-"""Compares the mirror with PostgreSQL, in bounded memory."""
+"""Compares the mirror with PostgreSQL, in bounded memory, and has it made anew."""
 
 from __future__ import annotations
 
@@ -41,6 +41,14 @@ async def verify_mirror(tenants: TenantStore, outbox: Outbox, vectors: VectorInd
         report.tenants += 1
         await _compare(tenant_id, outbox, vectors, report)
     return report
+
+
+async def reindex(tenants: TenantStore, outbox: Outbox) -> int:
+    """Have every conversation mirrored again, as after the loss of the engine's data.
+
+    Return how many conversations were enqueued; the indexer does the rest.
+    """
+    return sum([await outbox.enqueue_tenant(tenant_id) async for tenant_id in _tenant_ids(tenants)])
 
 
 async def _tenant_ids(tenants: TenantStore) -> AsyncIterator[UUID]:

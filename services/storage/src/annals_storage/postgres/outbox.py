@@ -114,6 +114,12 @@ class PostgresOutbox:
         params = {"tenant_id": tenant_id, "conversation_id": conversation_id}
         await self._database.run(tenant_id, (sql("enqueue_conversation_events"), params))
 
+    async def enqueue_tenant(self, tenant_id: UUID) -> int:
+        """Have every conversation of a tenant mirrored again; return how many."""
+        params = {"tenant_id": tenant_id}
+        [rows] = await self._database.run(tenant_id, (sql("enqueue_tenant"), params))
+        return len(rows)
+
     async def save_chunks(
         self, tenant_id: UUID, event_ids: Sequence[UUID], chunks: Sequence[ChunkRow]
     ) -> None:

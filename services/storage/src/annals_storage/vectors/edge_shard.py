@@ -48,7 +48,7 @@ class ShardUnusableError(ShardError):
     def __init__(self, path: Path, cause: str) -> None:
         super().__init__(
             f"the vector shard {path} cannot be used ({cause}); it is a mirror of PostgreSQL: "
-            "remove this directory and rebuild the index"
+            "remove this directory, start storage and run `annals-storage reindex`"
         )
 
 
