@@ -114,7 +114,7 @@ async def test_a_damaged_shard_is_refused_with_what_to_do(path, victim):
     await first.close()
     for file in path.glob(victim):
         file.write_bytes(b"\0 not what was written")
-    with pytest.raises(ShardUnusableError, match="remove this directory.*reindex"):
+    with pytest.raises(ShardUnusableError, match=r"remove this directory.*reindex"):
         await index_at(path).open()
 
 

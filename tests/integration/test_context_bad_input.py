@@ -130,9 +130,16 @@ async def test_wrong_keys_answer_alike(channel: grpc.aio.Channel, method: str, k
     assert (code, info.reason) == (grpc.StatusCode.UNAUTHENTICATED, "CREDENTIALS_INVALID")
 
 
-async def test_an_unknown_method_is_named(channel: grpc.aio.Channel, tenant: Tenant) -> None:
-    method = "/annals.context.v1.ContextService/Nothing"
-
-    code, info, _ = await failure(channel, method, b"", tenant.api_key)
+@pytest.mark.parametrize(
+    "method",
+    [
+        "/annals.context.v1.ContextService/Nothing",
+        "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
+    ],
+)
+async def test_an_unknown_method_is_named_without_a_key(
+    channel: grpc.aio.Channel, method: str
+) -> None:
+    code, info, _ = await failure(channel, method, b"", "")
 
     assert (code, info.reason) == (grpc.StatusCode.UNIMPLEMENTED, "METHOD_UNKNOWN")

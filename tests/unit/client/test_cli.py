@@ -113,7 +113,6 @@ class TestFailures:
             ["import", "no-such-file.json"],
             ["search", "x", "--limit", "0"],
             ["context", "c1", "--budget", "99999999999"],
-            ["append", "c1", "\udcff"],
         ],
     )
     def test_wrong_use_exits_with_2(self, run, arguments):
@@ -122,6 +121,12 @@ class TestFailures:
         assert result.exit_code == 2
         assert "Error: " in result.stderr
         assert result.stdout == ""
+
+    def test_text_that_is_no_unicode_is_named(self, run):
+        result = run("append", "c1", "\udcff")
+
+        assert result.exit_code == 1
+        assert "not valid Unicode" in result.stderr
 
 
 class TestEvents:

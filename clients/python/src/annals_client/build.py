@@ -28,6 +28,8 @@ def message(
     role: int | str, content: str, *, author_name: str = "", **fields: Unpack[EventFields]
 ) -> pb.NewEvent:
     """Somebody says something. `role`: user, assistant, system or tool."""
+    if not isinstance(content, str):
+        raise TypeError(f"content must be a str, not {type(content).__name__}")
     number = enum_number(res.Role, "ROLE_", role)
     body = res.MessageBody(role=number, content=content, author_name=author_name)
     return pb.NewEvent(message=body, **_common(fields))

@@ -27,6 +27,12 @@ class Secret:
 
     value: str
 
+    def __post_init__(self) -> None:
+        # A key file ends with a line feed; anything else that no header can carry is a mistake.
+        object.__setattr__(self, "value", self.value.strip())
+        if not (self.value.isascii() and self.value.isprintable()):
+            raise ConfigurationError("the key holds characters that no key has; copy it again")
+
     def __repr__(self) -> str:
         return "Secret(set)" if self.value else "Secret(empty)"
 

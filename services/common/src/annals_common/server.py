@@ -105,8 +105,8 @@ async def start_server(spec: ServiceSpec, settings: ServerSettings) -> RunningSe
 
 
 def _chain(spec: ServiceSpec, settings: ServerSettings) -> ChainInterceptor:
-    own = (observe, limit_concurrency(settings.max_concurrent_calls), require_time)
-    return ChainInterceptor((*own, *spec.middlewares))
+    limits = (limit_concurrency(settings.max_concurrent_calls), require_time)
+    return ChainInterceptor(observe, (*limits, *spec.middlewares))
 
 
 def _bind(server: grpc.aio.Server, settings: ServerSettings) -> int:

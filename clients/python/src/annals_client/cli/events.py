@@ -148,12 +148,16 @@ def list_events(
         print_event(console, event, full=full)
 
 
+PIPED_CHARS = 400
+"""Of an event on one line where no terminal sets the width."""
+
+
 def print_event(console: Console, event: res.Event, *, full: bool = False, lead: str = "") -> None:
     """Print an event on one line, or every word of it."""
     who, text = who_and_text(event)
     head = f"{lead}#{event.seq}  {moment(event.event_time)}  {who}: "
     if not console.is_terminal:
-        click.echo(head + (text if full else " ".join(text.split())))
+        click.echo(head + (text if full else one_line(text, PIPED_CHARS)))
         return
     chars = max(20, console.width - len(head))
     shown = text if full else one_line(text, chars)

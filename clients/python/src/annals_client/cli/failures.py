@@ -28,8 +28,10 @@ class FriendlyGroup(click.Group):
             return super().invoke(ctx)
         except AnnalsClientError as error:
             raise click.ClickException(describe(error)) from error
+        except UnicodeError as error:
+            raise click.ClickException("the text is not valid Unicode (UTF-8)") from error
         except ValueError as error:
-            # What no message can carry: text that is no Unicode, a number beyond 64 bits.
+            # What no message can carry, such as a number beyond 64 bits.
             raise click.UsageError(_line(str(error))) from error
         except OSError as error:
             if isinstance(error, BrokenPipeError):

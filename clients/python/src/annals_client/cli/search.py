@@ -25,6 +25,7 @@ from annals_client.values import enum_names
 )
 @click.option("--limit", type=click.IntRange(1, 1000), default=10, show_default=True)
 @click.option("--explain", is_flag=True, help="Show how each signal scored each hit.")
+@click.option("--full", is_flag=True, help="Every word of each hit, not one line.")
 @click.option("--fresh", is_flag=True, help="Wait for what was just stored (one conversation).")
 @json_option
 @pass_state
@@ -36,6 +37,7 @@ def search(
     mode: str,
     limit: int,
     explain: bool,
+    full: bool,
     fresh: bool,
 ) -> None:
     """Find events by meaning and by words, best first."""
@@ -52,7 +54,7 @@ def search(
         return
     console = stdout_console()
     for hit in answer.hits:
-        print_event(console, hit.event, lead=f"{hit.score:.3f}  {hit.conversation_id}  ")
+        print_event(console, hit.event, full=full, lead=f"{hit.score:.3f}  {hit.conversation_id}  ")
         _explain(hit)
     _note_what_lacks(answer)
 

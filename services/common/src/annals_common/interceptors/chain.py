@@ -47,10 +47,14 @@ Decode = Callable[[bytes], Any]
 
 
 class ChainInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
-    """Wraps every guarded method in the middlewares, outermost first."""
+    """Wraps every method in `outer`, and those that exist also in the middlewares, in order.
 
-    def __init__(self, middlewares: Sequence[Middleware]) -> None:
-        self._middlewares = tuple(middlewares)
+    Methods that do not exist need no credentials: what exists is no secret, and clients probe.
+    """
+
+    def __init__(self, outer: Middleware, middlewares: Sequence[Middleware]) -> None:
+        self._outer = (outer,)
+        self._all = (outer, *middlewares)
 
     async def intercept_service(
         self,
@@ -60,18 +64,20 @@ class ChainInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
         """Return the method's handler, wrapped."""
         handler = await continuation(handler_call_details)
         method = handler_call_details.method
-        if handler is None or _is_unguarded(handler, method):
+        if not _exists(handler):
+            return self._unary(handler, method, self._outer)
+        if method.startswith(UNGUARDED_PREFIX):
             return handler
         if handler.response_streaming:
             return self._streaming(handler, method)
-        return self._unary(handler, method)
+        return self._unary(handler, method, self._all)
 
-    def _unary(self, handler: Any, method: str) -> Any:
+    def _unary(self, handler: Any, method: str, middlewares: Sequence[Middleware]) -> Any:
         streaming = handler.request_streaming
         act = handler.stream_unary if streaming else handler.unary_unary
 
         async def run(raw: Any, context: Any) -> Any:
-            async with self._enter(method, context):
+            async with _entered(method, context, middlewares):
                 return await act(_decoded(handler, raw), context)
 
         make = (
@@ -86,7 +92,7 @@ class ChainInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
         act = handler.stream_stream if streaming else handler.unary_stream
 
         async def run(raw: Any, context: Any) -> AsyncIterator[Any]:
-            async with self._enter(method, context):
+            async with _entered(method, context, self._all):
                 async for response in act(_decoded(handler, raw), context):
                     yield response
 
@@ -97,8 +103,11 @@ class ChainInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
         )
         return make(run, response_serializer=handler.response_serializer)
 
-    def _enter(self, method: str, context: Any) -> AbstractAsyncContextManager[None]:
-        return _Entered(self._middlewares, Call(method, context, metadata=_text_metadata(context)))
+
+def _entered(
+    method: str, context: Any, middlewares: Sequence[Middleware]
+) -> AbstractAsyncContextManager[None]:
+    return _Entered(middlewares, Call(method, context, metadata=_text_metadata(context)))
 
 
 class _Entered(AbstractAsyncContextManager[None]):
@@ -118,9 +127,9 @@ class _Entered(AbstractAsyncContextManager[None]):
         return await self._stack.__aexit__(*error)
 
 
-def _is_unguarded(handler: Any, method: str) -> bool:
-    # Only the handler of unknown methods takes raw bytes, and it needs the chain.
-    return method.startswith(UNGUARDED_PREFIX) and handler.request_deserializer is not None
+def _exists(handler: Any) -> bool:
+    # Only the handler of unknown methods takes raw bytes.
+    return handler.request_deserializer is not None
 
 
 def _decoded(handler: Any, raw: Any) -> Any:
