@@ -28,6 +28,12 @@ TOTALS_SECONDS = 1.0
 log = structlog.get_logger()
 
 
+def _is_cancelled() -> bool:
+    # Asked too, because a library below may have swallowed the cancellation.
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
 class Indexer:
     """Runs until cancelled. Any number may run side by side; `owner` tells their leases apart."""
 
@@ -42,7 +48,7 @@ class Indexer:
 
     async def _work(self) -> None:
         released = False
-        while True:
+        while not _is_cancelled():
             try:
                 released = released or await self._outbox.release(self._owner) >= 0
                 pause = 0.0 if await self.step() else IDLE_SECONDS
@@ -82,7 +88,7 @@ class Indexer:
         await self._settle(entries[middle:])
 
     async def _measure(self) -> None:
-        while True:
+        while not _is_cancelled():
             try:
                 totals = await self._outbox.totals()
             except DependencyUnavailableError:

@@ -7,6 +7,7 @@ statement fails (libpq, "Pipeline Mode").
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -121,6 +122,11 @@ async def _rows(cursor: psycopg.AsyncCursor[DictRow]) -> Rows:
     return await cursor.fetchall() if cursor.description else []
 
 
+def _is_cancelled() -> bool:
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
 class _translated_errors:  # noqa: N801 - reads as a statement
     """Turns a lost PostgreSQL into DependencyUnavailableError, and a timeout into its own."""
 
@@ -128,6 +134,10 @@ class _translated_errors:  # noqa: N801 - reads as a statement
         return None
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, Exception) and _is_cancelled():
+            # psycopg cancels the query of a cancelled task; what PostgreSQL says to that must
+            # not take the place of the cancellation.
+            raise asyncio.CancelledError from error
         if isinstance(error, psycopg.errors.QueryCanceled):
             raise TimeoutError("statement timeout") from error
         if isinstance(error, psycopg.OperationalError | PoolTimeout):
