@@ -6,6 +6,7 @@
 import asyncio
 import os
 import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,6 +22,7 @@ BATCHES_PER_KILL = 6
 WRITERS = 8
 EVENTS_PER_WRITER = 25
 TIMEOUT_S = 120.0
+AHEAD_TIMEOUT_S = 2.0
 
 
 @pytest.fixture
@@ -31,7 +33,7 @@ def local(tmp_path: Path) -> Iterator[LocalRun]:
 
 async def test_kill_9_during_a_bulk_import(local: LocalRun) -> None:
     count = BATCH_EVENTS * BATCHES_PER_KILL * (KILLS + 1)
-    due = {BATCHES_PER_KILL * number for number in range(1, KILLS + 1)}
+    due = [BATCHES_PER_KILL * number for number in range(1, KILLS + 1)]
     killed = []
     async with local.async_client() as client:
         conversation = (await client.conversations.create()).conversation_id
@@ -39,9 +41,9 @@ async def test_kill_9_during_a_bulk_import(local: LocalRun) -> None:
         async for done in client.events.stream_append(
             conversation, events(count), batch_size=BATCH_EVENTS, timeout=TIMEOUT_S
         ):
-            if done.batches in due:
-                due.discard(done.batches)
-                await _is_ahead(client, conversation, done.last_seq)
+            reached = due and done.batches >= due[0]
+            if reached and await _gets_ahead(client, conversation, done.last_seq):
+                due.pop(0)
                 killed.append(local.signal("storage", signal.SIGKILL))
 
         assert len(set(killed)) == KILLS
@@ -67,12 +69,18 @@ async def test_sigterm_under_load_loses_nothing_acknowledged(local: LocalRun) ->
     assert [line["status"] for line in local.journal("process ended")] == [0]
 
 
-async def _is_ahead(client: AsyncAnnalsClient, conversation: str, acknowledged_seq: int) -> None:
-    """Wait until more is stored than was acknowledged: what is sent again is there already."""
-    newest_seq = 0
-    while newest_seq <= acknowledged_seq:
+async def _gets_ahead(client: AsyncAnnalsClient, conversation: str, acknowledged_seq: int) -> bool:
+    """Wait until more is stored than was acknowledged: what is sent again is there already.
+
+    False where nothing more is on its way: a resumed stream sends one batch at a time until
+    it has sent again what was in flight.
+    """
+    deadline_s = time.monotonic() + AHEAD_TIMEOUT_S
+    while time.monotonic() < deadline_s:
         newest = client.events.list(conversation, order="descending", limit=1)
-        newest_seq = (await anext(aiter(newest))).seq
+        if (await anext(aiter(newest))).seq > acknowledged_seq:
+            return True
+    return False
 
 
 async def _write(client: AsyncAnnalsClient, halfway: asyncio.Event) -> str:
