@@ -257,6 +257,129 @@ class OverloadedError(AnnalsError):
         super().__init__(f"{what}; retry with backoff")
 
 
+class EventDeletedError(AnnalsError):
+    """The event was deleted and must be restored first."""
+
+    code = grpc.StatusCode.FAILED_PRECONDITION
+    reason = "EVENT_DELETED"
+
+    def __init__(self, event_id: str) -> None:
+        super().__init__(
+            f"event {event_id} is deleted; restore it first", metadata={"event_id": event_id}
+        )
+
+
+class EventErasedError(AnnalsError):
+    """The event was erased: nothing but its place is left."""
+
+    code = grpc.StatusCode.FAILED_PRECONDITION
+    reason = "EVENT_ERASED"
+
+    def __init__(self, event_id: str) -> None:
+        super().__init__(
+            f"event {event_id} was erased and cannot be changed", metadata={"event_id": event_id}
+        )
+
+
+class RelationshipCycleError(AnnalsError):
+    """A relationship would lead from something to itself."""
+
+    code = grpc.StatusCode.FAILED_PRECONDITION
+    reason = "RELATIONSHIP_CYCLE"
+
+    def __init__(self, relationship_type: str, source: str) -> None:
+        super().__init__(
+            f"{relationship_type} would lead from {echo(source)} back to itself",
+            metadata={"type": relationship_type, "source": echo(source)},
+        )
+
+
+class SessionAlreadyMergedError(AnnalsError):
+    """The session belongs to another user."""
+
+    code = grpc.StatusCode.FAILED_PRECONDITION
+    reason = "SESSION_ALREADY_MERGED"
+
+    def __init__(self, session_id: str) -> None:
+        super().__init__(
+            f"session {echo(session_id)} was merged into another user; begin a new session",
+            metadata={"session_id": echo(session_id)},
+        )
+
+
+class UserTokenInvalidError(AnnalsError):
+    """A user token that is malformed, forged, expired or of an unknown key."""
+
+    code = grpc.StatusCode.UNAUTHENTICATED
+    reason = "USER_TOKEN_INVALID"
+
+    def __init__(self) -> None:
+        super().__init__("send a valid signed token as metadata `annals-user-token`")
+
+
+class UserTokenRequiredError(AnnalsError):
+    """A call that only an end user proved by a signed token may make."""
+
+    code = grpc.StatusCode.PERMISSION_DENIED
+    reason = "USER_TOKEN_REQUIRED"
+
+    def __init__(self, method: str) -> None:
+        super().__init__(
+            f"{method} needs a signed token in metadata `annals-user-token`",
+            metadata={"method": method},
+        )
+
+
+class ImportInvalidError(AnnalsError):
+    """An import file that cannot be stored; nothing of it was. `line` counts from 1."""
+
+    code = grpc.StatusCode.INVALID_ARGUMENT
+    reason = "IMPORT_INVALID"
+
+    def __init__(self, cause: str, *, line: int) -> None:
+        super().__init__(
+            f"line {line}: {cause}; nothing was stored",
+            metadata={"line": str(line), "cause": echo(cause)},
+            violations=[FieldViolation("data", f"line {line}: {cause}")],
+        )
+
+
+class WatcherTooSlowError(AnnalsError):
+    """A watch that takes its answers more slowly than events arrive."""
+
+    code = grpc.StatusCode.RESOURCE_EXHAUSTED
+    reason = "WATCHER_TOO_SLOW"
+    retry_after_ms = 1000
+
+    def __init__(self) -> None:
+        super().__init__("the watch fell behind; resume with its last resume_token")
+
+
+class ProviderLogsDisabledError(AnnalsError):
+    """Provider logs were not enabled for the conversation's agent."""
+
+    code = grpc.StatusCode.FAILED_PRECONDITION
+    reason = "PROVIDER_LOGS_DISABLED"
+
+    def __init__(self, agent_id: str) -> None:
+        super().__init__(
+            "set provider_logs_enabled on the conversation's agent first",
+            metadata={"agent_id": agent_id},
+        )
+
+
+class NotConfiguredError(AnnalsError):
+    """The server lacks a setting this call needs."""
+
+    code = grpc.StatusCode.FAILED_PRECONDITION
+    reason = "NOT_CONFIGURED"
+
+    def __init__(self, setting: str) -> None:
+        super().__init__(
+            f"the server runs without {setting}; set it first", metadata={"setting": setting}
+        )
+
+
 def echo(value: object) -> str:
     """Show a caller's value back to them: short, printable, on one line."""
     text = str(value)

@@ -16,17 +16,48 @@ class Scope(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class EndUser:
+    """Whom a call is made for. `verified`: a signed token proved the user id."""
+
+    session_id: str | None = None
+    user_id: str | None = None
+    verified: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """Who did something, as history keeps it."""
+
+    api_key_id: UUID | None = None
+    user_id: str | None = None
+    session_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Principal:
-    """An authenticated caller. Without a tenant it is the installation's administrator."""
+    """An authenticated caller. Without a tenant it is the installation's administrator.
+
+    `publishable`: the key is an end user's browser's and bound to `agent_id`. `end_user`: the
+    call is made for them and reaches their conversations only.
+    """
 
     tenant_id: UUID | None
     scopes: frozenset[Scope] = frozenset()
     api_key_id: UUID | None = None
+    publishable: bool = False
+    agent_id: UUID | None = None
+    end_user: EndUser | None = None
 
     @property
     def is_admin(self) -> bool:
         """Whether this is the installation's administrator."""
         return self.tenant_id is None
+
+    @property
+    def actor(self) -> Actor:
+        """Who this is, as history keeps it."""
+        whom = self.end_user or EndUser()
+        return Actor(self.api_key_id, whom.user_id, whom.session_id)
 
 
 _current: ContextVar[Principal] = ContextVar("annals_principal")

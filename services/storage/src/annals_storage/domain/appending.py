@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from uuid import UUID
 
+from annals_common.principal import Actor
 from annals_storage.domain.events import AppendedEvent, EventType, NewEvent
 
 
@@ -12,7 +13,7 @@ from annals_storage.domain.events import AppendedEvent, EventType, NewEvent
 class Append:
     """Events for one conversation, stored all or none.
 
-    `anonymous`: the conversation is created if it does not exist.
+    `anonymous`: the conversation is created if it does not exist. `branch` None: the current one.
     """
 
     tenant_id: UUID
@@ -24,6 +25,8 @@ class Append:
     anonymous: bool = False
     agent_id: UUID | None = None
     session_id: str | None = None
+    branch: int | None = None
+    actor: Actor | None = None
 
     def depends_on_order(self) -> bool:
         """Whether another append to the same conversation, just before, could change the answer."""

@@ -28,6 +28,19 @@ class Role(StrEnum):
     TOOL = "tool"
 
 
+class EventStatus(StrEnum):
+    """Whether an event is as it is meant to be, as stored."""
+
+    PENDING = "pending"
+    COMPLETE = "complete"
+    FAILED = "failed"
+    INCOMPLETE = "incomplete"
+
+
+TRUNK = 1
+"""The branch every conversation begins with."""
+
+
 @dataclass(frozen=True, slots=True)
 class EventBody:
     """What happened. Which members are set follows from `type`.
@@ -105,11 +118,12 @@ class NewEvent:
     parent_event_id: UUID | None = None
     metadata: dict[str, Any] = field(default_factory=dict)
     event_time: datetime | None = None
+    status: EventStatus = EventStatus.COMPLETE
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """A stored event: the latest snapshot."""
+    """A stored event: the latest snapshot. An erased one has an empty body of its type."""
 
     event_id: UUID
     conversation_id: UUID
@@ -123,6 +137,21 @@ class Event:
     usage: Usage | None = None
     parent_event_id: UUID | None = None
     metadata: dict[str, Any] = field(default_factory=dict)
+    branch: int = TRUNK
+    turn_id: str | None = None
+    status: EventStatus = EventStatus.COMPLETE
+    version: int = 1
+    edited_at: datetime | None = None
+    deleted_at: datetime | None = None
+    erased_at: datetime | None = None
+    superseded_by: UUID | None = None
+    origin_event_id: UUID | None = None
+    cold_segment_id: UUID | None = None
+
+    @property
+    def turn_key(self) -> str:
+        """Return conversation_id:turn_id, empty without a turn."""
+        return f"{self.conversation_id}:{self.turn_id}" if self.turn_id else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +167,7 @@ class AppendedEvent:
 
 @dataclass(frozen=True, slots=True)
 class EventQuery:
-    """A page of a conversation. Empty tuples and None mean "any"."""
+    """A page of a conversation. Empty tuples and None mean "any"; branch None: the current one."""
 
     conversation_id: UUID
     after_seq: int = 0
@@ -150,6 +179,9 @@ class EventQuery:
     tool_names: tuple[str, ...] = ()
     descending: bool = False
     limit: int = 100
+    branch: int | None = None
+    all_branches: bool = False
+    show_deleted: bool = False
 
 
 @dataclass(frozen=True, slots=True)

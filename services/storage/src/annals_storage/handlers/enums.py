@@ -9,7 +9,7 @@ from annals.storage.v1 import search_service_pb2 as search_pb
 from annals_common.principal import Scope
 from annals_storage.commands.searching import SearchMode
 from annals_storage.domain.conversations import ConversationStatus
-from annals_storage.domain.events import EventType, Role
+from annals_storage.domain.events import EventStatus, EventType, Role
 
 EVENT_TYPES: dict[int, EventType] = {
     pb.EVENT_TYPE_MESSAGE: EventType.MESSAGE,
@@ -23,6 +23,13 @@ ROLES: dict[int, Role] = {
     pb.ROLE_ASSISTANT: Role.ASSISTANT,
     pb.ROLE_SYSTEM: Role.SYSTEM,
     pb.ROLE_TOOL: Role.TOOL,
+}
+EVENT_STATUSES: dict[int, EventStatus] = {
+    pb.EVENT_STATUS_UNSPECIFIED: EventStatus.COMPLETE,
+    pb.EVENT_STATUS_PENDING: EventStatus.PENDING,
+    pb.EVENT_STATUS_COMPLETE: EventStatus.COMPLETE,
+    pb.EVENT_STATUS_FAILED: EventStatus.FAILED,
+    pb.EVENT_STATUS_INCOMPLETE: EventStatus.INCOMPLETE,
 }
 STATUSES: dict[int, ConversationStatus] = {
     pb.CONVERSATION_STATUS_ACTIVE: ConversationStatus.ACTIVE,
@@ -42,5 +49,6 @@ SEARCH_MODES: dict[int, SearchMode] = {
 
 EVENT_TYPE_NUMBERS: dict[EventType, Any] = {value: key for key, value in EVENT_TYPES.items()}
 ROLE_NUMBERS: dict[Role, Any] = {value: key for key, value in ROLES.items()}
+EVENT_STATUS_NUMBERS: dict[EventStatus, Any] = {value: key for key, value in EVENT_STATUSES.items()}
 STATUS_NUMBERS: dict[ConversationStatus, Any] = {value: key for key, value in STATUSES.items()}
 SCOPE_NUMBERS: dict[Scope, Any] = {value: key for key, value in SCOPES.items()}

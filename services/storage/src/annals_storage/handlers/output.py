@@ -14,6 +14,7 @@ from annals_storage.domain.conversations import Conversation
 from annals_storage.domain.events import AppendedEvent, Event, EventBody, EventType
 from annals_storage.domain.tenancy import Agent, ApiKey, Tenant
 from annals_storage.handlers.enums import (
+    EVENT_STATUS_NUMBERS,
     EVENT_TYPE_NUMBERS,
     ROLE_NUMBERS,
     SCOPE_NUMBERS,
@@ -47,6 +48,16 @@ def event_message(event: Event) -> pb.Event:
         event_time=timestamp_message(event.event_time),
         create_time=timestamp_message(event.created_at),
         token_count=event.token_count,
+        branch=event.branch,
+        turn_id=event.turn_id or "",
+        turn_key=event.turn_key,
+        status=EVENT_STATUS_NUMBERS[event.status],
+        version=event.version,
+        edit_time=timestamp_message(event.edited_at),
+        delete_time=timestamp_message(event.deleted_at),
+        erase_time=timestamp_message(event.erased_at),
+        superseded_by_event_id=str(event.superseded_by) if event.superseded_by else "",
+        origin_event_id=str(event.origin_event_id) if event.origin_event_id else "",
         **_body_field(event.body),
     )
     if event.usage:

@@ -97,6 +97,16 @@ class Database:
         """Run statements that no tenant owns; row-level security shows them no tenant's rows."""
         return await self._run(_RESET_TENANT, statements)
 
+    @asynccontextmanager
+    async def transaction(self, tenant_id: UUID) -> AsyncIterator[Transaction]:
+        """Open a transaction of several round trips, for what is rare and must read first.
+
+        Commits at the end of the block; an exception rolls back.
+        """
+        async with self._connection() as connection, connection.transaction():
+            await connection.execute(_SET_TENANT, [str(tenant_id)])
+            yield Transaction(connection)
+
     async def _run(self, tenant: str, statements: Sequence[Statement]) -> list[Rows]:
         async with self._connection() as connection:
             async with connection.pipeline():
@@ -109,6 +119,23 @@ class Database:
         with _translated_errors():
             async with self.pool.connection() as connection:
                 yield cast("AsyncConnection[DictRow]", connection)
+
+
+class Transaction:
+    """An open transaction of one tenant."""
+
+    def __init__(self, connection: AsyncConnection[DictRow]) -> None:
+        self._connection = connection
+
+    async def run(self, query: str, params: Params) -> Rows:
+        """Run a statement; return its rows."""
+        return await _rows(await _execute(self._connection, query, params))
+
+    @asynccontextmanager
+    async def copy(self, statement: str) -> AsyncIterator[psycopg.AsyncCopy]:
+        """Run a `COPY … FROM STDIN` or `COPY … TO STDOUT`."""
+        async with self._connection.cursor().copy(statement) as copy:
+            yield copy
 
 
 async def _execute(

@@ -8,12 +8,12 @@ from psycopg.rows import DictRow
 
 from annals_common.principal import Scope
 from annals_storage.domain.conversations import Conversation, ConversationStatus
-from annals_storage.domain.events import Event, EventBody, EventType, Role, Usage
+from annals_storage.domain.events import Event, EventBody, EventStatus, EventType, Role, Usage
 from annals_storage.domain.tenancy import Agent, ApiKey, Tenant
 
 
 def event_from(row: DictRow) -> Event:
-    """Map a row of list_events.sql or get_events.sql."""
+    """Map a row that holds every column of the table events."""
     return Event(
         event_id=row["event_id"],
         conversation_id=row["conversation_id"],
@@ -27,6 +27,16 @@ def event_from(row: DictRow) -> Event:
         usage=Usage(**row["usage"]) if row["usage"] else None,
         parent_event_id=row["parent_event_id"],
         metadata=row["metadata"] or {},
+        branch=row["branch"],
+        turn_id=row["turn_id"],
+        status=EventStatus(row["status"]),
+        version=row["version"],
+        edited_at=row["edited_at"],
+        deleted_at=row["deleted_at"],
+        erased_at=row["erased_at"],
+        superseded_by=row["superseded_by"],
+        origin_event_id=row["origin_event_id"],
+        cold_segment_id=row["cold_segment_id"],
     )
 
 
@@ -58,11 +68,11 @@ def tenant_from(row: DictRow) -> Tenant:
 
 
 def agent_from(row: DictRow) -> Agent:
-    """Map a row of the table agents, without its tenant."""
-    return Agent(**{key: value for key, value in row.items() if key != "tenant_id"})
+    """Map a row of the table agents."""
+    return Agent(**{name: row[name] for name in Agent.__slots__})
 
 
 def api_key_from(row: DictRow) -> ApiKey:
-    """Map a row of the table api_keys, without its tenant and hash."""
+    """Map a row of the table api_keys."""
     scopes = frozenset(Scope(scope) for scope in row["scopes"])
-    return ApiKey(**{**row, "scopes": scopes})
+    return ApiKey(**{**{name: row[name] for name in ApiKey.__slots__}, "scopes": scopes})

@@ -17,7 +17,7 @@ CREATE TABLE annals.outbox (
     lease_owner text,
     parked_at timestamp with time zone,
     last_error text,
-    CONSTRAINT outbox_kind_check CHECK ((kind = ANY (ARRAY['event'::text, 'conversation'::text])))
+    CONSTRAINT outbox_kind_check CHECK ((kind = ANY (ARRAY['event'::text, 'conversation'::text, 'memory'::text])))
 )
 WITH (fillfactor='70', autovacuum_vacuum_scale_factor='0.02');
 
@@ -54,6 +54,41 @@ CREATE FUNCTION annals.current_tenant() RETURNS uuid
     RETURN (NULLIF(current_setting('annals.tenant_id'::text, true), ''::text))::uuid;
 
 ALTER FUNCTION annals.current_tenant() OWNER TO annals_owner;
+
+CREATE TABLE annals.observations (
+    tenant_id uuid NOT NULL,
+    event_id uuid NOT NULL,
+    version integer NOT NULL,
+    conversation_id uuid NOT NULL,
+    kind text NOT NULL,
+    idempotency_key text,
+    payload_hash bytea NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    api_key_id uuid,
+    user_id text,
+    session_id text,
+    xid xid8 DEFAULT pg_current_xact_id(),
+    CONSTRAINT observations_kind_check CHECK ((kind = ANY (ARRAY['store'::text, 'edit'::text, 'revert'::text, 'delete'::text, 'restore'::text])))
+);
+
+ALTER TABLE ONLY annals.observations FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE annals.observations OWNER TO annals_owner;
+
+CREATE FUNCTION annals.erase_observations(p_event_ids uuid[]) RETURNS bigint
+    LANGUAGE sql SECURITY DEFINER
+    SET search_path TO 'annals', 'pg_temp'
+    BEGIN ATOMIC
+ WITH erased AS (
+          DELETE FROM annals.observations
+           WHERE ((observations.tenant_id = annals.current_tenant()) AND (observations.event_id = ANY (erase_observations.p_event_ids)))
+           RETURNING 1 AS "?column?"
+         )
+  SELECT count(*) AS count
+    FROM erased;
+END;
+
+ALTER FUNCTION annals.erase_observations(p_event_ids uuid[]) OWNER TO annals_owner;
 
 CREATE TABLE annals.tenants (
     tenant_id uuid NOT NULL,
@@ -117,7 +152,11 @@ CREATE TABLE annals.agents (
     tools_json text NOT NULL,
     output_schema_json text NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
-    updated_at timestamp with time zone DEFAULT now() NOT NULL
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    end_user_mode text DEFAULT 'trusted'::text NOT NULL,
+    context_injection jsonb DEFAULT '{}'::jsonb NOT NULL,
+    provider_logs_enabled boolean DEFAULT false NOT NULL,
+    CONSTRAINT agents_end_user_mode_check CHECK ((end_user_mode = ANY (ARRAY['anonymous'::text, 'trusted'::text, 'signed'::text])))
 );
 
 ALTER TABLE ONLY annals.agents FORCE ROW LEVEL SECURITY;
@@ -132,7 +171,11 @@ CREATE TABLE annals.api_keys (
     scopes text[] NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     expires_at timestamp with time zone,
-    revoked_at timestamp with time zone
+    revoked_at timestamp with time zone,
+    kind text DEFAULT 'secret'::text NOT NULL,
+    agent_id uuid,
+    CONSTRAINT api_keys_agent CHECK (((kind = 'publishable'::text) = (agent_id IS NOT NULL))),
+    CONSTRAINT api_keys_kind_check CHECK ((kind = ANY (ARRAY['secret'::text, 'publishable'::text])))
 );
 
 ALTER TABLE ONLY annals.api_keys FORCE ROW LEVEL SECURITY;
@@ -152,6 +195,43 @@ ALTER TABLE ONLY annals.append_requests FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE annals.append_requests OWNER TO annals_owner;
 
+CREATE TABLE annals.attachments (
+    tenant_id uuid NOT NULL,
+    attachment_id uuid NOT NULL,
+    conversation_id uuid NOT NULL,
+    uri text NOT NULL,
+    media_type text DEFAULT ''::text NOT NULL,
+    file_name text DEFAULT ''::text NOT NULL,
+    size_bytes bigint DEFAULT 0 NOT NULL,
+    sha256 text DEFAULT ''::text NOT NULL,
+    metadata jsonb DEFAULT '{}'::jsonb NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+ALTER TABLE ONLY annals.attachments FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE annals.attachments OWNER TO annals_owner;
+
+CREATE TABLE annals.branches (
+    tenant_id uuid NOT NULL,
+    conversation_id uuid NOT NULL,
+    branch integer NOT NULL,
+    parent_branch integer NOT NULL,
+    fork_seq bigint NOT NULL,
+    view_branches integer[] NOT NULL,
+    view_after bigint[] NOT NULL,
+    view_until bigint[] NOT NULL,
+    display_name text DEFAULT ''::text NOT NULL,
+    request_id uuid,
+    request_hash bytea,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT branches_branch_check CHECK ((branch > 1))
+);
+
+ALTER TABLE ONLY annals.branches FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE annals.branches OWNER TO annals_owner;
+
 CREATE TABLE annals.chunks (
     tenant_id uuid NOT NULL,
     chunk_id uuid NOT NULL,
@@ -169,6 +249,23 @@ CREATE TABLE annals.chunks (
 ALTER TABLE ONLY annals.chunks FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE annals.chunks OWNER TO annals_owner;
+
+CREATE TABLE annals.cold_segments (
+    tenant_id uuid NOT NULL,
+    segment_id uuid NOT NULL,
+    conversation_id uuid NOT NULL,
+    first_seq bigint NOT NULL,
+    last_seq bigint NOT NULL,
+    event_count bigint NOT NULL,
+    path text NOT NULL,
+    sha256 bytea NOT NULL,
+    stored_bytes bigint NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+ALTER TABLE ONLY annals.cold_segments FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE annals.cold_segments OWNER TO annals_owner;
 
 CREATE TABLE annals.conversations (
     tenant_id uuid NOT NULL,
@@ -194,6 +291,17 @@ CREATE TABLE annals.conversations (
     active_at timestamp with time zone DEFAULT now() NOT NULL,
     ended_at timestamp with time zone,
     deleted_at timestamp with time zone,
+    host_id text,
+    org_id text,
+    provider_conversation_id text DEFAULT ''::text NOT NULL,
+    last_response_id text DEFAULT ''::text NOT NULL,
+    current_branch integer DEFAULT 1 NOT NULL,
+    branch_count integer DEFAULT 1 NOT NULL,
+    memory_count bigint DEFAULT 0 NOT NULL,
+    forked_from_conversation_id uuid,
+    forked_from_event_id uuid,
+    forked_from_seq bigint,
+    archived_at timestamp with time zone,
     CONSTRAINT conversations_one_owner CHECK (((user_id IS NULL) OR (session_id IS NULL))),
     CONSTRAINT conversations_status_check CHECK ((status = ANY (ARRAY['active'::text, 'completed'::text, 'archived'::text])))
 )
@@ -202,6 +310,22 @@ WITH (fillfactor='80');
 ALTER TABLE ONLY annals.conversations FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE annals.conversations OWNER TO annals_owner;
+
+CREATE TABLE annals.erasure_receipts (
+    tenant_id uuid NOT NULL,
+    receipt_id uuid NOT NULL,
+    scope text NOT NULL,
+    subject text NOT NULL,
+    counts jsonb NOT NULL,
+    started_at timestamp with time zone NOT NULL,
+    completed_at timestamp with time zone,
+    digest text DEFAULT ''::text NOT NULL,
+    CONSTRAINT erasure_receipts_scope_check CHECK ((scope = ANY (ARRAY['event'::text, 'conversation'::text, 'user'::text, 'tenant'::text])))
+);
+
+ALTER TABLE ONLY annals.erasure_receipts FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE annals.erasure_receipts OWNER TO annals_owner;
 
 CREATE TABLE annals.events (
     tenant_id uuid NOT NULL,
@@ -227,7 +351,18 @@ CREATE TABLE annals.events (
     token_count integer NOT NULL,
     event_time timestamp with time zone NOT NULL,
     created_at timestamp with time zone NOT NULL,
+    branch integer DEFAULT 1 NOT NULL,
+    turn_id text,
+    status text DEFAULT 'complete'::text NOT NULL,
+    version integer DEFAULT 1 NOT NULL,
+    edited_at timestamp with time zone,
+    deleted_at timestamp with time zone,
+    erased_at timestamp with time zone,
+    superseded_by uuid,
+    origin_event_id uuid,
+    cold_segment_id uuid,
     CONSTRAINT events_role_check CHECK ((role = ANY (ARRAY['user'::text, 'assistant'::text, 'system'::text, 'tool'::text]))),
+    CONSTRAINT events_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'complete'::text, 'failed'::text, 'incomplete'::text]))),
     CONSTRAINT events_type_check CHECK ((type = ANY (ARRAY['message'::text, 'tool_call'::text, 'tool_result'::text, 'system'::text, 'error'::text])))
 );
 
@@ -235,21 +370,178 @@ ALTER TABLE ONLY annals.events FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE annals.events OWNER TO annals_owner;
 
-CREATE TABLE annals.observations (
+CREATE TABLE annals.fork_requests (
+    tenant_id uuid NOT NULL,
+    conversation_id uuid NOT NULL,
+    request_id uuid NOT NULL,
+    request_hash bytea NOT NULL,
+    new_conversation_id uuid NOT NULL
+);
+
+ALTER TABLE ONLY annals.fork_requests FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE annals.fork_requests OWNER TO annals_owner;
+
+CREATE TABLE annals.memories (
+    tenant_id uuid NOT NULL,
+    memory_id uuid NOT NULL,
+    conversation_id uuid NOT NULL,
+    content text NOT NULL,
+    tags text[] DEFAULT '{}'::text[] NOT NULL,
+    metadata jsonb DEFAULT '{}'::jsonb NOT NULL,
+    embedding bytea,
+    embedding_model text,
+    caller_embedding boolean DEFAULT false NOT NULL,
+    idempotency_key text,
+    payload_hash bytea NOT NULL,
+    version integer DEFAULT 1 NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+ALTER TABLE ONLY annals.memories FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE annals.memories OWNER TO annals_owner;
+
+CREATE TABLE annals.observation_payloads (
     tenant_id uuid NOT NULL,
     event_id uuid NOT NULL,
     version integer NOT NULL,
-    conversation_id uuid NOT NULL,
-    kind text NOT NULL,
-    idempotency_key text,
-    payload_hash bytea NOT NULL,
-    created_at timestamp with time zone NOT NULL,
-    CONSTRAINT observations_kind_check CHECK ((kind = ANY (ARRAY['store'::text, 'edit'::text, 'revert'::text, 'delete'::text, 'restore'::text])))
+    payload jsonb NOT NULL
 );
 
-ALTER TABLE ONLY annals.observations FORCE ROW LEVEL SECURITY;
+ALTER TABLE ONLY annals.observation_payloads FORCE ROW LEVEL SECURITY;
 
-ALTER TABLE annals.observations OWNER TO annals_owner;
+ALTER TABLE annals.observation_payloads OWNER TO annals_owner;
+
+CREATE TABLE annals.provider_logs (
+    tenant_id uuid NOT NULL,
+    provider_log_id uuid NOT NULL,
+    conversation_id uuid NOT NULL,
+    provider text NOT NULL,
+    model text DEFAULT ''::text NOT NULL,
+    request_json text NOT NULL,
+    response_json text NOT NULL,
+    latency_ms bigint NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    expires_at timestamp with time zone NOT NULL
+);
+
+ALTER TABLE ONLY annals.provider_logs FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE annals.provider_logs OWNER TO annals_owner;
+
+CREATE TABLE annals.relationships (
+    tenant_id uuid NOT NULL,
+    relationship_id uuid NOT NULL,
+    type text NOT NULL,
+    source_kind text NOT NULL,
+    source_id text NOT NULL,
+    target_kind text NOT NULL,
+    target_id text NOT NULL,
+    score double precision,
+    metadata jsonb DEFAULT '{}'::jsonb NOT NULL,
+    source_conversation_id uuid,
+    target_conversation_id uuid,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT relationships_score_check CHECK (((score >= (0)::double precision) AND (score <= (1)::double precision)))
+);
+
+ALTER TABLE ONLY annals.relationships FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE annals.relationships OWNER TO annals_owner;
+
+CREATE TABLE annals.retention_policies (
+    tenant_id uuid NOT NULL,
+    agent_id uuid NOT NULL,
+    archive_after_days integer,
+    cold_after_days integer,
+    erase_after_days integer,
+    erase_deleted_after_days integer,
+    provider_log_days integer,
+    search_log_days integer,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT retention_policies_archive_after_days_check CHECK ((archive_after_days > 0)),
+    CONSTRAINT retention_policies_cold_after_days_check CHECK ((cold_after_days > 0)),
+    CONSTRAINT retention_policies_erase_after_days_check CHECK ((erase_after_days > 0)),
+    CONSTRAINT retention_policies_erase_deleted_after_days_check CHECK ((erase_deleted_after_days > 0)),
+    CONSTRAINT retention_policies_provider_log_days_check CHECK ((provider_log_days > 0)),
+    CONSTRAINT retention_policies_search_log_days_check CHECK ((search_log_days > 0))
+);
+
+ALTER TABLE ONLY annals.retention_policies FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE annals.retention_policies OWNER TO annals_owner;
+
+CREATE TABLE annals.search_log (
+    tenant_id uuid NOT NULL,
+    search_id uuid NOT NULL,
+    kind text NOT NULL,
+    query text NOT NULL,
+    conversation_id uuid,
+    hit_count integer NOT NULL,
+    top_score double precision NOT NULL,
+    search_time_ms double precision NOT NULL,
+    api_key_id uuid,
+    user_id text,
+    session_id text,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT search_log_kind_check CHECK ((kind = ANY (ARRAY['events'::text, 'memories'::text])))
+);
+
+ALTER TABLE ONLY annals.search_log FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE annals.search_log OWNER TO annals_owner;
+
+CREATE TABLE annals.session_merges (
+    tenant_id uuid NOT NULL,
+    session_id text NOT NULL,
+    user_id text NOT NULL,
+    moved_count bigint NOT NULL,
+    api_key_id uuid,
+    merged_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+ALTER TABLE ONLY annals.session_merges FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE annals.session_merges OWNER TO annals_owner;
+
+CREATE TABLE annals.signing_keys (
+    tenant_id uuid NOT NULL,
+    signing_key_id uuid NOT NULL,
+    display_name text NOT NULL,
+    algorithm text NOT NULL,
+    public_key_pem text,
+    encrypted_secret bytea,
+    issuer text NOT NULL,
+    audience text NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    expires_at timestamp with time zone,
+    revoked_at timestamp with time zone,
+    CONSTRAINT signing_keys_algorithm_check CHECK ((algorithm = ANY (ARRAY['HS256'::text, 'RS256'::text, 'ES256'::text, 'EdDSA'::text]))),
+    CONSTRAINT signing_keys_check CHECK (((algorithm = 'HS256'::text) = (encrypted_secret IS NOT NULL))),
+    CONSTRAINT signing_keys_check1 CHECK (((algorithm = 'HS256'::text) = (public_key_pem IS NULL)))
+);
+
+ALTER TABLE ONLY annals.signing_keys FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE annals.signing_keys OWNER TO annals_owner;
+
+CREATE TABLE annals.usage_daily (
+    tenant_id uuid NOT NULL,
+    conversation_id uuid NOT NULL,
+    day date NOT NULL,
+    model text NOT NULL,
+    event_count bigint NOT NULL,
+    input_tokens bigint NOT NULL,
+    output_tokens bigint NOT NULL,
+    cached_input_tokens bigint NOT NULL
+);
+
+ALTER TABLE ONLY annals.usage_daily FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE annals.usage_daily OWNER TO annals_owner;
 
 ALTER TABLE ONLY annals.agents
     ADD CONSTRAINT agents_pkey PRIMARY KEY (tenant_id, agent_id);
@@ -263,11 +555,23 @@ ALTER TABLE ONLY annals.api_keys
 ALTER TABLE ONLY annals.append_requests
     ADD CONSTRAINT append_requests_pkey PRIMARY KEY (tenant_id, conversation_id, request_id);
 
+ALTER TABLE ONLY annals.attachments
+    ADD CONSTRAINT attachments_pkey PRIMARY KEY (tenant_id, attachment_id);
+
+ALTER TABLE ONLY annals.branches
+    ADD CONSTRAINT branches_pkey PRIMARY KEY (tenant_id, conversation_id, branch);
+
 ALTER TABLE ONLY annals.chunks
     ADD CONSTRAINT chunks_pkey PRIMARY KEY (tenant_id, chunk_id);
 
+ALTER TABLE ONLY annals.cold_segments
+    ADD CONSTRAINT cold_segments_pkey PRIMARY KEY (tenant_id, segment_id);
+
 ALTER TABLE ONLY annals.conversations
     ADD CONSTRAINT conversations_pkey PRIMARY KEY (tenant_id, conversation_id);
+
+ALTER TABLE ONLY annals.erasure_receipts
+    ADD CONSTRAINT erasure_receipts_pkey PRIMARY KEY (tenant_id, receipt_id);
 
 ALTER TABLE ONLY annals.events
     ADD CONSTRAINT events_pkey PRIMARY KEY (tenant_id, conversation_id, seq);
@@ -275,28 +579,91 @@ ALTER TABLE ONLY annals.events
 ALTER TABLE ONLY annals.events
     ADD CONSTRAINT events_tenant_id_event_id_key UNIQUE (tenant_id, event_id);
 
+ALTER TABLE ONLY annals.fork_requests
+    ADD CONSTRAINT fork_requests_pkey PRIMARY KEY (tenant_id, conversation_id, request_id);
+
+ALTER TABLE ONLY annals.memories
+    ADD CONSTRAINT memories_pkey PRIMARY KEY (tenant_id, memory_id);
+
+ALTER TABLE ONLY annals.observation_payloads
+    ADD CONSTRAINT observation_payloads_pkey PRIMARY KEY (tenant_id, event_id, version);
+
 ALTER TABLE ONLY annals.observations
     ADD CONSTRAINT observations_pkey PRIMARY KEY (tenant_id, event_id, version);
 
 ALTER TABLE ONLY annals.outbox
     ADD CONSTRAINT outbox_pkey PRIMARY KEY (tenant_id, kind, key);
 
+ALTER TABLE ONLY annals.provider_logs
+    ADD CONSTRAINT provider_logs_pkey PRIMARY KEY (tenant_id, provider_log_id);
+
+ALTER TABLE ONLY annals.relationships
+    ADD CONSTRAINT relationships_once UNIQUE (tenant_id, source_kind, source_id, type, target_kind, target_id);
+
+ALTER TABLE ONLY annals.relationships
+    ADD CONSTRAINT relationships_pkey PRIMARY KEY (tenant_id, relationship_id);
+
+ALTER TABLE ONLY annals.retention_policies
+    ADD CONSTRAINT retention_policies_pkey PRIMARY KEY (tenant_id, agent_id);
+
+ALTER TABLE ONLY annals.search_log
+    ADD CONSTRAINT search_log_pkey PRIMARY KEY (tenant_id, search_id);
+
+ALTER TABLE ONLY annals.session_merges
+    ADD CONSTRAINT session_merges_pkey PRIMARY KEY (tenant_id, session_id);
+
+ALTER TABLE ONLY annals.signing_keys
+    ADD CONSTRAINT signing_keys_pkey PRIMARY KEY (tenant_id, signing_key_id);
+
 ALTER TABLE ONLY annals.tenants
     ADD CONSTRAINT tenants_pkey PRIMARY KEY (tenant_id);
 
+ALTER TABLE ONLY annals.usage_daily
+    ADD CONSTRAINT usage_daily_pkey PRIMARY KEY (tenant_id, conversation_id, day, model);
+
+CREATE INDEX attachments_by_conversation ON annals.attachments USING btree (tenant_id, conversation_id, created_at);
+
+CREATE UNIQUE INDEX branches_request_id ON annals.branches USING btree (tenant_id, conversation_id, request_id) WHERE (request_id IS NOT NULL);
+
+CREATE INDEX chunks_by_content ON annals.chunks USING btree (tenant_id, content_hash);
+
 CREATE INDEX chunks_by_event ON annals.chunks USING btree (tenant_id, event_id);
+
+CREATE INDEX cold_segments_by_conversation ON annals.cold_segments USING btree (tenant_id, conversation_id);
 
 CREATE INDEX conversations_by_activity ON annals.conversations USING btree (tenant_id, active_at);
 
 CREATE INDEX conversations_by_agent ON annals.conversations USING btree (tenant_id, agent_id, active_at) WHERE (agent_id IS NOT NULL);
 
+CREATE INDEX conversations_by_org ON annals.conversations USING btree (tenant_id, org_id, active_at) WHERE (org_id IS NOT NULL);
+
 CREATE INDEX conversations_by_session ON annals.conversations USING btree (tenant_id, session_id, active_at) WHERE (session_id IS NOT NULL);
 
 CREATE INDEX conversations_by_user ON annals.conversations USING btree (tenant_id, user_id, active_at) WHERE (user_id IS NOT NULL);
 
+CREATE UNIQUE INDEX conversations_host_id ON annals.conversations USING btree (tenant_id, host_id) WHERE (host_id IS NOT NULL);
+
 CREATE UNIQUE INDEX conversations_request_id ON annals.conversations USING btree (tenant_id, request_id) WHERE (request_id IS NOT NULL);
 
+CREATE INDEX erasure_receipts_by_subject ON annals.erasure_receipts USING btree (tenant_id, scope, subject);
+
+CREATE INDEX erasure_receipts_by_time ON annals.erasure_receipts USING btree (tenant_id, started_at);
+
+CREATE INDEX events_by_branch ON annals.events USING btree (tenant_id, conversation_id, branch, seq);
+
+CREATE INDEX events_by_parent ON annals.events USING btree (tenant_id, conversation_id, parent_event_id) WHERE (parent_event_id IS NOT NULL);
+
 CREATE INDEX events_by_tool_call ON annals.events USING btree (tenant_id, conversation_id, tool_call_id) WHERE (tool_call_id IS NOT NULL);
+
+CREATE UNIQUE INDEX events_by_turn ON annals.events USING btree (tenant_id, conversation_id, turn_id, branch) WHERE (turn_id IS NOT NULL);
+
+CREATE INDEX memories_by_conversation ON annals.memories USING btree (tenant_id, conversation_id, created_at);
+
+CREATE INDEX memories_by_time ON annals.memories USING btree (tenant_id, created_at);
+
+CREATE UNIQUE INDEX memories_idempotency_key ON annals.memories USING btree (tenant_id, conversation_id, idempotency_key) WHERE (idempotency_key IS NOT NULL);
+
+CREATE INDEX observations_by_xid ON annals.observations USING btree (tenant_id, xid) WHERE (version = 1);
 
 CREATE UNIQUE INDEX observations_idempotency_key ON annals.observations USING btree (tenant_id, conversation_id, idempotency_key) WHERE (idempotency_key IS NOT NULL);
 
@@ -304,11 +671,37 @@ CREATE INDEX outbox_by_availability ON annals.outbox USING btree (available_at) 
 
 CREATE INDEX outbox_by_conversation ON annals.outbox USING btree (tenant_id, conversation_id);
 
+CREATE INDEX provider_logs_by_conversation ON annals.provider_logs USING btree (tenant_id, conversation_id, created_at);
+
+CREATE INDEX provider_logs_by_expiry ON annals.provider_logs USING btree (tenant_id, expires_at);
+
+CREATE INDEX relationships_by_source_conversation ON annals.relationships USING btree (tenant_id, source_conversation_id);
+
+CREATE INDEX relationships_by_target ON annals.relationships USING btree (tenant_id, target_kind, target_id);
+
+CREATE INDEX relationships_by_target_conversation ON annals.relationships USING btree (tenant_id, target_conversation_id);
+
+CREATE INDEX search_log_by_conversation ON annals.search_log USING btree (tenant_id, conversation_id) WHERE (conversation_id IS NOT NULL);
+
+CREATE INDEX search_log_by_time ON annals.search_log USING btree (tenant_id, created_at);
+
+CREATE INDEX search_log_by_user ON annals.search_log USING btree (tenant_id, user_id) WHERE (user_id IS NOT NULL);
+
+CREATE INDEX session_merges_by_user ON annals.session_merges USING btree (tenant_id, user_id);
+
+CREATE INDEX usage_daily_by_day ON annals.usage_daily USING btree (tenant_id, day);
+
 ALTER TABLE ONLY annals.agents
     ADD CONSTRAINT agents_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES annals.tenants(tenant_id);
 
 ALTER TABLE ONLY annals.api_keys
+    ADD CONSTRAINT api_keys_tenant_id_agent_id_fkey FOREIGN KEY (tenant_id, agent_id) REFERENCES annals.agents(tenant_id, agent_id);
+
+ALTER TABLE ONLY annals.api_keys
     ADD CONSTRAINT api_keys_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES annals.tenants(tenant_id);
+
+ALTER TABLE ONLY annals.attachments
+    ADD CONSTRAINT attachments_tenant_id_conversation_id_fkey FOREIGN KEY (tenant_id, conversation_id) REFERENCES annals.conversations(tenant_id, conversation_id);
 
 ALTER TABLE ONLY annals.conversations
     ADD CONSTRAINT conversations_tenant_id_agent_id_fkey FOREIGN KEY (tenant_id, agent_id) REFERENCES annals.agents(tenant_id, agent_id);
@@ -316,25 +709,65 @@ ALTER TABLE ONLY annals.conversations
 ALTER TABLE ONLY annals.conversations
     ADD CONSTRAINT conversations_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES annals.tenants(tenant_id);
 
+ALTER TABLE ONLY annals.memories
+    ADD CONSTRAINT memories_tenant_id_conversation_id_fkey FOREIGN KEY (tenant_id, conversation_id) REFERENCES annals.conversations(tenant_id, conversation_id);
+
+ALTER TABLE ONLY annals.retention_policies
+    ADD CONSTRAINT retention_policies_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES annals.tenants(tenant_id);
+
+ALTER TABLE ONLY annals.session_merges
+    ADD CONSTRAINT session_merges_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES annals.tenants(tenant_id);
+
+ALTER TABLE ONLY annals.signing_keys
+    ADD CONSTRAINT signing_keys_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES annals.tenants(tenant_id);
+
 ALTER TABLE annals.agents ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE annals.api_keys ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE annals.append_requests ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE annals.attachments ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE annals.branches ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE annals.chunks ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE annals.cold_segments ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE annals.conversations ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE annals.erasure_receipts ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE annals.events ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE annals.fork_requests ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE annals.memories ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE annals.observation_payloads ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE annals.observations ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE annals.outbox ENABLE ROW LEVEL SECURITY;
 
+CREATE POLICY owner_erases ON annals.observations TO annals_owner USING ((tenant_id = annals.current_tenant()));
+
 CREATE POLICY owner_functions ON annals.outbox TO annals_owner USING (true) WITH CHECK (true);
 
 CREATE POLICY owner_functions ON annals.tenants TO annals_owner USING (true);
+
+ALTER TABLE annals.provider_logs ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE annals.relationships ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE annals.retention_policies ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE annals.search_log ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE annals.session_merges ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE annals.signing_keys ENABLE ROW LEVEL SECURITY;
 
 CREATE POLICY tenant_isolation ON annals.agents TO annals_app USING ((tenant_id = annals.current_tenant())) WITH CHECK ((tenant_id = annals.current_tenant()));
 
@@ -342,19 +775,49 @@ CREATE POLICY tenant_isolation ON annals.api_keys TO annals_app USING ((tenant_i
 
 CREATE POLICY tenant_isolation ON annals.append_requests TO annals_app USING ((tenant_id = annals.current_tenant())) WITH CHECK ((tenant_id = annals.current_tenant()));
 
+CREATE POLICY tenant_isolation ON annals.attachments TO annals_app USING ((tenant_id = annals.current_tenant())) WITH CHECK ((tenant_id = annals.current_tenant()));
+
+CREATE POLICY tenant_isolation ON annals.branches TO annals_app USING ((tenant_id = annals.current_tenant())) WITH CHECK ((tenant_id = annals.current_tenant()));
+
 CREATE POLICY tenant_isolation ON annals.chunks TO annals_app USING ((tenant_id = annals.current_tenant())) WITH CHECK ((tenant_id = annals.current_tenant()));
+
+CREATE POLICY tenant_isolation ON annals.cold_segments TO annals_app USING ((tenant_id = annals.current_tenant())) WITH CHECK ((tenant_id = annals.current_tenant()));
 
 CREATE POLICY tenant_isolation ON annals.conversations TO annals_app USING ((tenant_id = annals.current_tenant())) WITH CHECK ((tenant_id = annals.current_tenant()));
 
+CREATE POLICY tenant_isolation ON annals.erasure_receipts TO annals_app USING ((tenant_id = annals.current_tenant())) WITH CHECK ((tenant_id = annals.current_tenant()));
+
 CREATE POLICY tenant_isolation ON annals.events TO annals_app USING ((tenant_id = annals.current_tenant())) WITH CHECK ((tenant_id = annals.current_tenant()));
+
+CREATE POLICY tenant_isolation ON annals.fork_requests TO annals_app USING ((tenant_id = annals.current_tenant())) WITH CHECK ((tenant_id = annals.current_tenant()));
+
+CREATE POLICY tenant_isolation ON annals.memories TO annals_app USING ((tenant_id = annals.current_tenant())) WITH CHECK ((tenant_id = annals.current_tenant()));
+
+CREATE POLICY tenant_isolation ON annals.observation_payloads TO annals_app USING ((tenant_id = annals.current_tenant())) WITH CHECK ((tenant_id = annals.current_tenant()));
 
 CREATE POLICY tenant_isolation ON annals.observations TO annals_app USING ((tenant_id = annals.current_tenant())) WITH CHECK ((tenant_id = annals.current_tenant()));
 
 CREATE POLICY tenant_isolation ON annals.outbox TO annals_app USING ((tenant_id = annals.current_tenant())) WITH CHECK ((tenant_id = annals.current_tenant()));
 
+CREATE POLICY tenant_isolation ON annals.provider_logs TO annals_app USING ((tenant_id = annals.current_tenant())) WITH CHECK ((tenant_id = annals.current_tenant()));
+
+CREATE POLICY tenant_isolation ON annals.relationships TO annals_app USING ((tenant_id = annals.current_tenant())) WITH CHECK ((tenant_id = annals.current_tenant()));
+
+CREATE POLICY tenant_isolation ON annals.retention_policies TO annals_app USING ((tenant_id = annals.current_tenant())) WITH CHECK ((tenant_id = annals.current_tenant()));
+
+CREATE POLICY tenant_isolation ON annals.search_log TO annals_app USING ((tenant_id = annals.current_tenant())) WITH CHECK ((tenant_id = annals.current_tenant()));
+
+CREATE POLICY tenant_isolation ON annals.session_merges TO annals_app USING ((tenant_id = annals.current_tenant())) WITH CHECK ((tenant_id = annals.current_tenant()));
+
+CREATE POLICY tenant_isolation ON annals.signing_keys TO annals_app USING ((tenant_id = annals.current_tenant())) WITH CHECK ((tenant_id = annals.current_tenant()));
+
 CREATE POLICY tenant_isolation ON annals.tenants TO annals_app USING ((tenant_id = annals.current_tenant())) WITH CHECK ((tenant_id = annals.current_tenant()));
 
+CREATE POLICY tenant_isolation ON annals.usage_daily TO annals_app USING ((tenant_id = annals.current_tenant())) WITH CHECK ((tenant_id = annals.current_tenant()));
+
 ALTER TABLE annals.tenants ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE annals.usage_daily ENABLE ROW LEVEL SECURITY;
 
 GRANT USAGE ON SCHEMA annals TO annals_app;
 
@@ -362,6 +825,11 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.outbox TO annals_app;
 
 REVOKE ALL ON FUNCTION annals.claim_outbox(p_owner text, p_limit integer, p_lease interval) FROM PUBLIC;
 GRANT ALL ON FUNCTION annals.claim_outbox(p_owner text, p_limit integer, p_lease interval) TO annals_app;
+
+GRANT SELECT,INSERT ON TABLE annals.observations TO annals_app;
+
+REVOKE ALL ON FUNCTION annals.erase_observations(p_event_ids uuid[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION annals.erase_observations(p_event_ids uuid[]) TO annals_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.tenants TO annals_app;
 
@@ -380,10 +848,36 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.api_keys TO annals_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.append_requests TO annals_app;
 
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.attachments TO annals_app;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.branches TO annals_app;
+
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.chunks TO annals_app;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.cold_segments TO annals_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.conversations TO annals_app;
 
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.erasure_receipts TO annals_app;
+
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.events TO annals_app;
 
-GRANT SELECT,INSERT ON TABLE annals.observations TO annals_app;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.fork_requests TO annals_app;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.memories TO annals_app;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.observation_payloads TO annals_app;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.provider_logs TO annals_app;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.relationships TO annals_app;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.retention_policies TO annals_app;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.search_log TO annals_app;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.session_merges TO annals_app;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.signing_keys TO annals_app;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.usage_daily TO annals_app;

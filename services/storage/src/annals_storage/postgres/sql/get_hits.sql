@@ -1,9 +1,6 @@
 -- Hits of the mirror, read back. Stale, deleted and foreign ones fall out here. Lookups are
 -- LATERAL with LIMIT: one probe of an index each, also while a table has no statistics yet.
-SELECT e.event_id, e.conversation_id, e.seq, e.type, e.role, e.content, e.author_name,
-       e.tool_call_id, e.tool_name, e.tool_input, e.tool_result, e.is_error, e.error_type,
-       e.error_message, e.token_count, e.event_time, e.created_at, e.model,
-       e.provider_response_id, e.usage, e.parent_event_id, e.metadata,
+SELECT e.*,
        k.start_char, k.end_char, c.agent_id, c.user_id, c.session_id
 FROM unnest(%(event_ids)s::uuid[], %(chunk_indexes)s::integer[]) AS hit (event_id, chunk_index)
 CROSS JOIN LATERAL (
@@ -19,4 +16,4 @@ CROSS JOIN LATERAL (
   WHERE k.tenant_id = %(tenant_id)s AND k.event_id = hit.event_id
     AND k.chunk_index = hit.chunk_index LIMIT 1
 ) AS k
-WHERE c.deleted_at IS NULL
+WHERE c.deleted_at IS NULL AND e.deleted_at IS NULL AND e.erased_at IS NULL

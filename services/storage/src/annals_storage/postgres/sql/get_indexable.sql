@@ -1,8 +1,5 @@
-SELECT e.event_id, e.conversation_id, e.seq, e.type, e.role, e.content, e.author_name,
-       e.tool_call_id, e.tool_name, e.tool_input, e.tool_result, e.is_error, e.error_type,
-       e.error_message, e.token_count, e.event_time, e.created_at, e.model,
-       e.provider_response_id, e.usage, e.parent_event_id, e.metadata,
-       c.deleted_at IS NOT NULL AS deleted, c.agent_id, c.user_id, c.session_id
+SELECT e.*,
+       c.deleted_at IS NOT NULL OR e.deleted_at IS NOT NULL OR e.erased_at IS NOT NULL AS deleted, c.agent_id, c.user_id, c.session_id
 FROM annals.events AS e
 CROSS JOIN LATERAL (
   SELECT deleted_at, agent_id, user_id, session_id FROM annals.conversations AS c

@@ -1,15 +1,12 @@
 -- A page ends after %(limit)s events or when it is full in bytes, whichever comes first, but holds
 -- at least one event. has_more: something of the conversation was cut off.
 WITH page AS (
-  SELECT event_id, conversation_id, seq, type, role, content, author_name, tool_call_id,
-         tool_name, tool_input, tool_result, is_error, error_type, error_message, token_count,
-         event_time, created_at, model, provider_response_id, usage, parent_event_id, metadata,
-         coalesce(octet_length(content), 0) + coalesce(octet_length(tool_input), 0)
+  SELECT *, coalesce(octet_length(content), 0) + coalesce(octet_length(tool_input), 0)
            + coalesce(octet_length(tool_result), 0) + coalesce(octet_length(error_message), 0)
            + coalesce(octet_length(metadata::text), 0) + 256 AS text_bytes
   FROM annals.events
   WHERE tenant_id = %(tenant_id)s AND conversation_id = %(conversation_id)s
-    AND seq > %(after_seq)s AND seq < %(before_seq)s
+    AND deleted_at IS NULL AND seq > %(after_seq)s AND seq < %(before_seq)s
     AND (%(start_time)s::timestamptz IS NULL OR event_time >= %(start_time)s)
     AND (%(end_time)s::timestamptz IS NULL OR event_time < %(end_time)s)
     AND (%(types)s::text[] IS NULL OR type = ANY(%(types)s))
@@ -28,9 +25,6 @@ fitting AS (
   SELECT * FROM measured
   WHERE place <= %(limit)s AND (place = 1 OR bytes_so_far <= %(max_bytes)s)
 )
-SELECT event_id, conversation_id, seq, type, role, content, author_name, tool_call_id, tool_name,
-       tool_input, tool_result, is_error, error_type, error_message, token_count, event_time,
-       created_at, model, provider_response_id, usage, parent_event_id, metadata,
-       found > count(*) OVER () AS has_more
+SELECT *, found > count(*) OVER () AS has_more
 FROM fitting
 ORDER BY seq

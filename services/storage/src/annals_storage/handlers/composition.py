@@ -1,0 +1,24 @@
+"""One gRPC service out of parts, each a file of its own."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+Servicer = TypeVar("Servicer")
+
+
+def compose(base: type[Servicer], *parts: object) -> Servicer:
+    """Return a servicer of `base` whose methods are those of the parts.
+
+    A method is a part's when the part has an attribute of its name. Raises ValueError when a
+    method of the service is nobody's or several parts'.
+    """
+    servicer: Any = base()
+    names = [name for name in vars(base) if name[0].isupper()]
+    for name in names:
+        owners = [part for part in parts if hasattr(part, name)]
+        if len(owners) > 1:
+            raise ValueError(f"{base.__name__}.{name} is implemented by {len(owners)} parts")
+        for owner in owners:
+            setattr(servicer, name, getattr(owner, name))
+    return servicer  # type: ignore[no-any-return]
