@@ -25,8 +25,8 @@ from annals_common.validation import (
     text,
     timestamp,
 )
-from annals_storage.domain.events import EventBody, EventType, NewEvent, Usage
-from annals_storage.handlers.enums import ROLES
+from annals_storage.domain.events import EventBody, EventStatus, EventType, NewEvent, Usage
+from annals_storage.handlers.enums import EVENT_STATUSES, ROLES
 
 MAX_EVENTS = 1_000
 MAX_CONTENT_BYTES = MEBIBYTE
@@ -149,6 +149,7 @@ def _new_event(event: event_pb.NewEvent, body: EventBody, token_count: int, path
         "event_time": timestamp(event.event_time, f"{path}.event_time")
         if event.HasField("event_time")
         else None,
+        "status": enum(event.status, EVENT_STATUSES, f"{path}.status"),
     }
     return NewEvent(
         event_id=given_id or uuid7(),
@@ -181,6 +182,8 @@ def _payload_hash(body: EventBody, content: dict[str, Any]) -> bytes:
     """
     said = {name: value for name in EventBody.__slots__ if (value := getattr(body, name))}
     said |= {name: value for name, value in content.items() if value}
+    if said["status"] is EventStatus.COMPLETE:
+        del said["status"]
     encoded = json.dumps(said, sort_keys=True, default=_hashable)
     return hashlib.sha256(encoded.encode()).digest()[:16]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -18,6 +18,7 @@ from annals_common.errors import (
 )
 from annals_common.ids import derived_uuid, uuid7
 from annals_common.paging import decode_page_token, encode_page_token
+from annals_common.principal import current_principal
 from annals_common.settings import MAX_REQUEST_BYTES
 from annals_common.validation import (
     bounded,
@@ -34,7 +35,7 @@ from annals_common.validation import (
 )
 from annals_storage.commands.grouping import GroupCommit
 from annals_storage.domain.appending import Append
-from annals_storage.domain.events import Event, EventQuery
+from annals_storage.domain.events import Event, EventQuery, NewEvent
 from annals_storage.handlers.access import data_tenant
 from annals_storage.handlers.conversation_input import MAX_OWNER_CHARS
 from annals_storage.handlers.enums import EVENT_TYPES, ROLES
@@ -48,6 +49,7 @@ LARGE_REQUEST_BYTES = 64 * 1024
 MAX_BATCH_IDS = 1_000
 MAX_TOOL_NAMES = 100
 MAX_SEQ = 2**62
+MAX_BRANCH = 2**31 - 1
 _SEQ = re.compile(r"[0-9]{1,18}")
 
 
@@ -136,7 +138,7 @@ class EventHandler(pb_grpc.EventServiceServicer):
             tenant_id=tenant_id,
             conversation_id=conversation_id or _anonymous_id(request, tenant_id),
             events=events,
-            payload_hash=request_hash(events, agent_id, session_id),
+            payload_hash=_call_hash(request, events, agent_id, session_id),
             request_id=request_id,
             expected_last_seq=request.expected_last_seq
             if request.HasField("expected_last_seq")
@@ -144,11 +146,25 @@ class EventHandler(pb_grpc.EventServiceServicer):
             anonymous=conversation_id is None,
             agent_id=agent_id,
             session_id=session_id,
+            branch=request.branch or None,
+            actor=current_principal().actor,
         )
 
 
 def _check_condition(request: pb.AppendEventsRequest) -> None:
     bounded(request.expected_last_seq, "expected_last_seq", low=0, high=MAX_SEQ)
+    bounded(request.branch, "branch", low=0, high=MAX_BRANCH)
+
+
+def _call_hash(
+    request: pb.AppendEventsRequest,
+    events: Sequence[NewEvent],
+    agent_id: UUID | None,
+    session_id: str | None,
+) -> bytes:
+    # The branch only where one was named: hashes of calls from before branches stay valid.
+    branch = (request.branch,) if request.branch else ()
+    return request_hash(events, agent_id, session_id, *branch)
 
 
 def _anonymous_owner(

@@ -24,8 +24,9 @@ from annals_common.errors import (
     SeqMismatchError,
     ToolCallNotFoundError,
 )
+from annals_common.principal import Actor
 from annals_storage.domain.appending import Append, AppendResult
-from annals_storage.domain.events import AppendedEvent, EventBody, NewEvent
+from annals_storage.domain.events import AppendedEvent, EventBody, EventStatus, NewEvent
 from annals_storage.postgres.database import Database, Params, sql
 
 MAX_ATTEMPTS = 5
@@ -97,7 +98,19 @@ def _request(index: int, append: Append) -> dict[str, Any]:
             expected_last_seq=append.expected_last_seq,
             agent_id=_text(append.agent_id),
             session_id=append.session_id,
+            asked_branch=append.branch,
+            **_actor(append.actor),
         ),
+    }
+
+
+def _actor(actor: Actor | None) -> dict[str, Any]:
+    if actor is None:
+        return {}
+    return {
+        "actor_key_id": _text(actor.api_key_id),
+        "actor_user_id": actor.user_id,
+        "actor_session_id": actor.session_id,
     }
 
 
@@ -117,6 +130,7 @@ def _event(index: int, position: int, event: NewEvent) -> dict[str, Any]:
             parent_event_id=_text(event.parent_event_id),
             metadata=event.metadata or None,
             event_time=event.event_time.isoformat() if event.event_time else None,
+            status=None if event.status is EventStatus.COMPLETE else event.status.value,
         ),
         **_body(event.body),
     }
@@ -184,6 +198,7 @@ _ERRORS: dict[str, Callable[[Append, DictRow], AnnalsError]] = {
     "idempotency_key_reused": lambda a, r: IdempotencyKeyReusedError(
         _at(a, r).idempotency_key or "", resource_id=_shown(r["problem_event_id"])
     ),
+    "branch_not_found": lambda a, _: ResourceNotFoundError("branch", str(a.branch)),
     "conversation_not_active": lambda a, r: ConversationNotActiveError(
         str(a.conversation_id), r["status"].upper()
     ),

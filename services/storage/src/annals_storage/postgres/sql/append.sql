@@ -6,10 +6,12 @@
 -- planner believes of the sizes of the tables.
 WITH request AS MATERIALIZED (
   SELECT r.*, c.conversation_id IS NOT NULL AS known, c.deleted_at, c.status,
-         coalesce(c.next_seq, 1) AS next_seq
+         coalesce(c.next_seq, 1) AS next_seq,
+         coalesce(r.asked_branch, c.current_branch, 1) AS branch
   FROM json_to_recordset(%(requests)s::json) AS r (
     index integer, conversation_id uuid, request_id uuid, payload_hash bytea,
-    expected_last_seq bigint, anonymous boolean, agent_id uuid, session_id text)
+    expected_last_seq bigint, anonymous boolean, agent_id uuid, session_id text,
+    asked_branch integer, actor_key_id uuid, actor_user_id text, actor_session_id text)
   LEFT JOIN LATERAL (
     SELECT * FROM annals.conversations AS c
     WHERE c.tenant_id = %(tenant_id)s AND c.conversation_id = r.conversation_id LIMIT 1
@@ -22,7 +24,8 @@ item AS MATERIALIZED (
     payload_hash bytea, type text, role text, content text, author_name text, tool_call_id text,
     tool_name text, tool_input text, tool_result text, is_error boolean, error_type text,
     error_message text, model text, provider_response_id text, usage jsonb,
-    parent_event_id uuid, metadata jsonb, token_count integer, event_time timestamptz)
+    parent_event_id uuid, metadata jsonb, token_count integer, event_time timestamptz,
+    status text)
   JOIN request AS r ON r.index = e.request
 ),
 seen_request AS (
@@ -105,6 +108,10 @@ verdict AS MATERIALIZED (
       WHEN s.same THEN 'replayed'
       WHEN p.verdict = 'idempotency_key_reused' THEN p.verdict
       WHEN NOT EXISTS (SELECT FROM fresh_item AS f WHERE f.request = r.index) THEN 'replayed'
+      WHEN r.asked_branch > 1 AND NOT EXISTS (
+        SELECT FROM annals.branches AS b
+        WHERE b.tenant_id = %(tenant_id)s AND b.conversation_id = r.conversation_id
+          AND b.branch = r.asked_branch) THEN 'branch_not_found'
       WHEN r.status <> 'active' THEN 'conversation_not_active'
       WHEN r.expected_last_seq <> r.next_seq - 1 THEN 'seq_mismatch'
       WHEN r.anonymous AND NOT r.known AND r.agent_id IS NOT NULL AND NOT EXISTS (
@@ -120,6 +127,7 @@ verdict AS MATERIALIZED (
 ),
 numbered AS MATERIALIZED (
   SELECT i.*, coalesce(i.tool_name, a.tool_name) AS resolved_tool_name,
+         v.branch, v.actor_key_id, v.actor_user_id, v.actor_session_id,
          v.next_seq - 1 + row_number() OVER (
            PARTITION BY i.conversation_id ORDER BY i.request, i.position) AS seq
   FROM fresh_item AS i
@@ -128,15 +136,17 @@ numbered AS MATERIALIZED (
 ),
 total AS MATERIALIZED (
   SELECT conversation_id, max(seq) AS last_seq, count(*) AS events,
-         count(*) FILTER (WHERE type = 'message') AS messages, sum(token_count) AS tokens
+         count(*) FILTER (WHERE type = 'message') AS messages, sum(token_count) AS tokens,
+         (array_agg(provider_response_id ORDER BY seq DESC)
+            FILTER (WHERE provider_response_id IS NOT NULL))[1] AS response_id
   FROM numbered GROUP BY conversation_id
 ),
 insert_conversation AS (
   INSERT INTO annals.conversations
     (tenant_id, conversation_id, agent_id, session_id, next_seq, event_count, message_count,
-     token_count, created_at, updated_at, last_event_at, active_at)
+     token_count, last_response_id, created_at, updated_at, last_event_at, active_at)
   SELECT %(tenant_id)s, v.conversation_id, v.agent_id, v.session_id, t.last_seq + 1, t.events,
-         t.messages, t.tokens, %(now)s, %(now)s, %(now)s, %(now)s
+         t.messages, t.tokens, coalesce(t.response_id, ''), %(now)s, %(now)s, %(now)s, %(now)s
   FROM verdict AS v JOIN total AS t USING (conversation_id)
   WHERE NOT v.known
 ),
@@ -144,6 +154,7 @@ update_conversation AS (
   UPDATE annals.conversations AS c
   SET next_seq = t.last_seq + 1, event_count = c.event_count + t.events,
       message_count = c.message_count + t.messages, token_count = c.token_count + t.tokens,
+      last_response_id = coalesce(t.response_id, c.last_response_id),
       version = c.version + 1, updated_at = %(now)s, last_event_at = %(now)s, active_at = %(now)s
   FROM total AS t
   WHERE c.tenant_id = %(tenant_id)s AND c.conversation_id = ANY(%(conversation_ids)s)
@@ -153,19 +164,38 @@ insert_event AS (
   INSERT INTO annals.events
     (tenant_id, conversation_id, seq, event_id, type, role, content, author_name, tool_call_id,
      tool_name, tool_input, tool_result, is_error, error_type, error_message, model,
-     provider_response_id, usage, parent_event_id, metadata, token_count, event_time, created_at)
+     provider_response_id, usage, parent_event_id, metadata, token_count, event_time, created_at,
+     branch, status)
   SELECT %(tenant_id)s, conversation_id, seq, event_id, type, role, content, author_name,
          tool_call_id, resolved_tool_name, tool_input, tool_result, coalesce(is_error, false), error_type,
          error_message, model, provider_response_id, usage, parent_event_id, metadata,
-         token_count, coalesce(event_time, %(now)s), %(now)s
+         token_count, coalesce(event_time, %(now)s), %(now)s, branch,
+         coalesce(status, 'complete')
   FROM numbered
 ),
 insert_observation AS (
   INSERT INTO annals.observations
-    (tenant_id, event_id, version, conversation_id, kind, idempotency_key, payload_hash, created_at)
+    (tenant_id, event_id, version, conversation_id, kind, idempotency_key, payload_hash, created_at,
+     api_key_id, user_id, session_id)
   SELECT %(tenant_id)s, event_id, 1, conversation_id, 'store', idempotency_key, payload_hash,
-         %(now)s
+         %(now)s, actor_key_id, actor_user_id, actor_session_id
   FROM numbered
+),
+add_usage AS (
+  INSERT INTO annals.usage_daily AS d
+    (tenant_id, conversation_id, day, model, event_count, input_tokens, output_tokens,
+     cached_input_tokens)
+  SELECT %(tenant_id)s, conversation_id, (%(now)s::timestamptz AT TIME ZONE 'UTC')::date,
+         coalesce(model, ''), count(*), sum((usage->>'input_tokens')::bigint),
+         sum((usage->>'output_tokens')::bigint), sum((usage->>'cached_input_tokens')::bigint)
+  FROM numbered
+  WHERE usage IS NOT NULL
+  GROUP BY conversation_id, coalesce(model, '')
+  ON CONFLICT (tenant_id, conversation_id, day, model) DO UPDATE
+  SET event_count = d.event_count + excluded.event_count,
+      input_tokens = d.input_tokens + excluded.input_tokens,
+      output_tokens = d.output_tokens + excluded.output_tokens,
+      cached_input_tokens = d.cached_input_tokens + excluded.cached_input_tokens
 ),
 insert_outbox AS (
   INSERT INTO annals.outbox (tenant_id, kind, key, conversation_id)
