@@ -5,6 +5,51 @@ CREATE SCHEMA annals;
 
 ALTER SCHEMA annals OWNER TO annals_owner;
 
+CREATE TABLE annals.branches (
+    tenant_id uuid NOT NULL,
+    conversation_id uuid NOT NULL,
+    branch integer NOT NULL,
+    parent_branch integer NOT NULL,
+    fork_seq bigint NOT NULL,
+    view_branches integer[] NOT NULL,
+    view_after bigint[] NOT NULL,
+    view_until bigint[] NOT NULL,
+    display_name text DEFAULT ''::text NOT NULL,
+    request_id uuid,
+    request_hash bytea,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT branches_branch_check CHECK ((branch > 1))
+);
+
+ALTER TABLE ONLY annals.branches FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE annals.branches OWNER TO annals_owner;
+
+CREATE FUNCTION annals.branch_view(p_tenant uuid, p_conversation uuid, p_branch integer) RETURNS TABLE(branch integer, after_seq bigint, until_seq bigint)
+    LANGUAGE sql STABLE PARALLEL SAFE
+    BEGIN ATOMIC
+ SELECT 1,
+     (0)::bigint AS int8,
+     '4611686018427387904'::bigint
+   WHERE (branch_view.p_branch = 1)
+ UNION ALL
+  SELECT part.branch,
+     part.after_seq,
+     part.until_seq
+    FROM (annals.branches b
+      CROSS JOIN LATERAL ( SELECT unnest.unnest,
+             unnest.unnest_1 AS unnest,
+             unnest.unnest_2 AS unnest
+            FROM UNNEST(b.view_branches, b.view_after, b.view_until) unnest(unnest, unnest_1, unnest_2)
+         UNION ALL
+          SELECT b.branch,
+             b.fork_seq,
+             '4611686018427387904'::bigint) part(branch, after_seq, until_seq))
+   WHERE ((b.tenant_id = branch_view.p_tenant) AND (b.conversation_id = branch_view.p_conversation) AND (b.branch = branch_view.p_branch));
+END;
+
+ALTER FUNCTION annals.branch_view(p_tenant uuid, p_conversation uuid, p_branch integer) OWNER TO annals_owner;
+
 CREATE TABLE annals.outbox (
     tenant_id uuid NOT NULL,
     kind text NOT NULL,
@@ -211,26 +256,6 @@ CREATE TABLE annals.attachments (
 ALTER TABLE ONLY annals.attachments FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE annals.attachments OWNER TO annals_owner;
-
-CREATE TABLE annals.branches (
-    tenant_id uuid NOT NULL,
-    conversation_id uuid NOT NULL,
-    branch integer NOT NULL,
-    parent_branch integer NOT NULL,
-    fork_seq bigint NOT NULL,
-    view_branches integer[] NOT NULL,
-    view_after bigint[] NOT NULL,
-    view_until bigint[] NOT NULL,
-    display_name text DEFAULT ''::text NOT NULL,
-    request_id uuid,
-    request_hash bytea,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    CONSTRAINT branches_branch_check CHECK ((branch > 1))
-);
-
-ALTER TABLE ONLY annals.branches FORCE ROW LEVEL SECURITY;
-
-ALTER TABLE annals.branches OWNER TO annals_owner;
 
 CREATE TABLE annals.chunks (
     tenant_id uuid NOT NULL,
@@ -821,6 +846,8 @@ ALTER TABLE annals.usage_daily ENABLE ROW LEVEL SECURITY;
 
 GRANT USAGE ON SCHEMA annals TO annals_app;
 
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.branches TO annals_app;
+
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.outbox TO annals_app;
 
 REVOKE ALL ON FUNCTION annals.claim_outbox(p_owner text, p_limit integer, p_lease interval) FROM PUBLIC;
@@ -849,8 +876,6 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.api_keys TO annals_app;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.append_requests TO annals_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.attachments TO annals_app;
-
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.branches TO annals_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.chunks TO annals_app;
 

@@ -88,6 +88,24 @@ CREATE TABLE branches (
 CREATE UNIQUE INDEX branches_request_id ON branches (tenant_id, conversation_id, request_id)
   WHERE request_id IS NOT NULL;
 
+-- The parts of a branch's view: disjoint, events of `branch` with after_seq < seq <= until_seq.
+-- No rows for a branch that does not exist.
+CREATE FUNCTION branch_view(p_tenant uuid, p_conversation uuid, p_branch integer)
+  RETURNS TABLE (branch integer, after_seq bigint, until_seq bigint)
+  LANGUAGE sql STABLE PARALLEL SAFE
+BEGIN ATOMIC
+  SELECT 1, 0::bigint, 4611686018427387904 WHERE p_branch = 1
+  UNION ALL
+  SELECT part.branch, part.after_seq, part.until_seq
+  FROM branches AS b
+  CROSS JOIN LATERAL (
+    SELECT * FROM unnest(b.view_branches, b.view_after, b.view_until)
+    UNION ALL
+    SELECT b.branch, b.fork_seq, 4611686018427387904
+  ) AS part (branch, after_seq, until_seq)
+  WHERE b.tenant_id = p_tenant AND b.conversation_id = p_conversation AND b.branch = p_branch;
+END;
+
 ALTER TABLE events
   ADD COLUMN branch integer NOT NULL DEFAULT 1,
   ADD COLUMN turn_id text,
