@@ -135,6 +135,21 @@ END;
 
 ALTER FUNCTION annals.erase_observations(p_event_ids uuid[]) OWNER TO annals_owner;
 
+CREATE FUNCTION annals.forget_observer(p_user_id text, p_session_ids text[]) RETURNS bigint
+    LANGUAGE sql SECURITY DEFINER
+    SET search_path TO 'annals', 'pg_temp'
+    BEGIN ATOMIC
+ WITH forgotten AS (
+          UPDATE annals.observations SET user_id = NULL::text, session_id = NULL::text
+           WHERE ((observations.tenant_id = annals.current_tenant()) AND ((observations.user_id = forget_observer.p_user_id) OR (observations.session_id = ANY (forget_observer.p_session_ids))))
+           RETURNING 1 AS "?column?"
+         )
+  SELECT count(*) AS count
+    FROM forgotten;
+END;
+
+ALTER FUNCTION annals.forget_observer(p_user_id text, p_session_ids text[]) OWNER TO annals_owner;
+
 CREATE TABLE annals.tenants (
     tenant_id uuid NOT NULL,
     display_name text NOT NULL,
@@ -327,6 +342,7 @@ CREATE TABLE annals.conversations (
     forked_from_event_id uuid,
     forked_from_seq bigint,
     archived_at timestamp with time zone,
+    cold_until_seq bigint DEFAULT 0 NOT NULL,
     CONSTRAINT conversations_one_owner CHECK (((user_id IS NULL) OR (session_id IS NULL))),
     CONSTRAINT conversations_status_check CHECK ((status = ANY (ARRAY['active'::text, 'completed'::text, 'archived'::text])))
 )
@@ -469,6 +485,8 @@ CREATE TABLE annals.relationships (
     source_conversation_id uuid,
     target_conversation_id uuid,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
+    source_key text GENERATED ALWAYS AS (md5(source_id)) STORED NOT NULL,
+    target_key text GENERATED ALWAYS AS (md5(target_id)) STORED NOT NULL,
     CONSTRAINT relationships_score_check CHECK (((score >= (0)::double precision) AND (score <= (1)::double precision)))
 );
 
@@ -623,7 +641,7 @@ ALTER TABLE ONLY annals.provider_logs
     ADD CONSTRAINT provider_logs_pkey PRIMARY KEY (tenant_id, provider_log_id);
 
 ALTER TABLE ONLY annals.relationships
-    ADD CONSTRAINT relationships_once UNIQUE (tenant_id, source_kind, source_id, type, target_kind, target_id);
+    ADD CONSTRAINT relationships_once UNIQUE (tenant_id, source_kind, source_key, type, target_kind, target_key);
 
 ALTER TABLE ONLY annals.relationships
     ADD CONSTRAINT relationships_pkey PRIMARY KEY (tenant_id, relationship_id);
@@ -702,7 +720,7 @@ CREATE INDEX provider_logs_by_expiry ON annals.provider_logs USING btree (tenant
 
 CREATE INDEX relationships_by_source_conversation ON annals.relationships USING btree (tenant_id, source_conversation_id);
 
-CREATE INDEX relationships_by_target ON annals.relationships USING btree (tenant_id, target_kind, target_id);
+CREATE INDEX relationships_by_target ON annals.relationships USING btree (tenant_id, target_kind, target_key);
 
 CREATE INDEX relationships_by_target_conversation ON annals.relationships USING btree (tenant_id, target_conversation_id);
 
@@ -857,6 +875,9 @@ GRANT SELECT,INSERT ON TABLE annals.observations TO annals_app;
 
 REVOKE ALL ON FUNCTION annals.erase_observations(p_event_ids uuid[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION annals.erase_observations(p_event_ids uuid[]) TO annals_app;
+
+REVOKE ALL ON FUNCTION annals.forget_observer(p_user_id text, p_session_ids text[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION annals.forget_observer(p_user_id text, p_session_ids text[]) TO annals_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.tenants TO annals_app;
 

@@ -61,7 +61,9 @@ ALTER TABLE conversations
   ADD COLUMN forked_from_conversation_id uuid,
   ADD COLUMN forked_from_event_id uuid,
   ADD COLUMN forked_from_seq bigint,
-  ADD COLUMN archived_at timestamptz;
+  ADD COLUMN archived_at timestamptz,
+  -- At or before this seq nothing is left to move to cold storage.
+  ADD COLUMN cold_until_seq bigint NOT NULL DEFAULT 0;
 CREATE UNIQUE INDEX conversations_host_id ON conversations (tenant_id, host_id)
   WHERE host_id IS NOT NULL;
 CREATE INDEX conversations_by_org ON conversations (tenant_id, org_id, active_at)
@@ -218,11 +220,14 @@ CREATE TABLE relationships (
   source_conversation_id uuid,
   target_conversation_id uuid,
   created_at      timestamptz NOT NULL DEFAULT now(),
+  -- What indexes hold of the ids: one outside of Annals may be longer than an index can carry.
+  source_key      text NOT NULL GENERATED ALWAYS AS (md5(source_id)) STORED,
+  target_key      text NOT NULL GENERATED ALWAYS AS (md5(target_id)) STORED,
   PRIMARY KEY (tenant_id, relationship_id),
   CONSTRAINT relationships_once
-    UNIQUE (tenant_id, source_kind, source_id, type, target_kind, target_id)
+    UNIQUE (tenant_id, source_kind, source_key, type, target_kind, target_key)
 );
-CREATE INDEX relationships_by_target ON relationships (tenant_id, target_kind, target_id);
+CREATE INDEX relationships_by_target ON relationships (tenant_id, target_kind, target_key);
 CREATE INDEX relationships_by_source_conversation
   ON relationships (tenant_id, source_conversation_id);
 CREATE INDEX relationships_by_target_conversation
@@ -362,5 +367,18 @@ BEGIN ATOMIC
   )
   SELECT count(*) FROM erased;
 END;
-REVOKE ALL ON FUNCTION erase_observations FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION erase_observations TO annals_app;
+
+-- What a user did in conversations that are not theirs stays; that it was them goes.
+CREATE FUNCTION forget_observer(p_user_id text, p_session_ids text[]) RETURNS bigint
+  LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = annals, pg_temp
+BEGIN ATOMIC
+  WITH forgotten AS (
+    UPDATE observations SET user_id = NULL, session_id = NULL
+    WHERE tenant_id = current_tenant()
+      AND (user_id = p_user_id OR session_id = ANY(p_session_ids))
+    RETURNING 1
+  )
+  SELECT count(*) FROM forgotten;
+END;
+REVOKE ALL ON FUNCTION erase_observations, forget_observer FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION erase_observations, forget_observer TO annals_app;
