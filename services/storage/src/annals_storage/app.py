@@ -30,7 +30,9 @@ from annals_storage.embedding.fastembed_model import FastembedEmbedder
 from annals_storage.embedding.loading import load_embedder
 from annals_storage.embedding.tokens import TiktokenCounter
 from annals_storage.handlers.access import authenticated
+from annals_storage.handlers.composition import compose
 from annals_storage.handlers.conversations import ConversationHandler
+from annals_storage.handlers.event_reads import EventReadHandler
 from annals_storage.handlers.events import EventHandler
 from annals_storage.handlers.index import IndexHandler
 from annals_storage.handlers.search import SearchHandler
@@ -187,7 +189,12 @@ def _service_spec(
             ConversationHandler(PostgresConversations(adapters.database)), server
         )
         event_service_pb2_grpc.add_EventServiceServicer_to_server(
-            EventHandler(grouping=grouping, events=events, counter=TiktokenCounter()), server
+            compose(
+                event_service_pb2_grpc.EventServiceServicer,
+                EventHandler(grouping=grouping, counter=TiktokenCounter()),
+                EventReadHandler(events),
+            ),
+            server,
         )
         search_service_pb2_grpc.add_SearchServiceServicer_to_server(SearchHandler(search), server)
         index_service_pb2_grpc.add_IndexServiceServicer_to_server(

@@ -119,6 +119,7 @@ class NewEvent:
     metadata: dict[str, Any] = field(default_factory=dict)
     event_time: datetime | None = None
     status: EventStatus = EventStatus.COMPLETE
+    turn_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +187,11 @@ class EventQuery:
 
 @dataclass(frozen=True, slots=True)
 class EventPage:
-    """Events in the order asked, and whether more of the query follow."""
+    """Events in the order asked, and whether more of the query follow.
+
+    `branch`: whose view they are, 0 for none's; of no meaning without events.
+    """
 
     events: tuple[Event, ...]
     has_more: bool
+    branch: int = 0

@@ -16,17 +16,19 @@ from annals_storage.postgres.rows import event_from
 _MAX_SEQ = 2**63 - 1
 MAX_PAGE_BYTES = 16 * 1024 * 1024
 """Of text in one page: far below what gRPC carries."""
-_CONVERSATION_IS_VISIBLE = """
-SELECT EXISTS (
-  SELECT FROM annals.conversations
-  WHERE tenant_id = %(tenant_id)s AND conversation_id = %(conversation_id)s
-    AND deleted_at IS NULL
-) AS visible
-"""
+_LISTS = {
+    # all_branches, descending
+    (False, False): "list_events",
+    (False, True): "list_events_descending",
+    (True, False): "list_all_branches",
+    (True, True): "list_all_branches_descending",
+}
 
 
 class PostgresEvents:
-    """The read path of events. Deleted conversations are not visible."""
+    """The read path of events. Deleted conversations are not visible, nor are deleted and erased
+    events unless asked for.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -53,20 +55,26 @@ class PostgresEvents:
         """Return the event at a position, if it is visible."""
         params = {"tenant_id": tenant_id, "conversation_id": conversation_id, "seq": seq}
         [rows] = await self._database.run(tenant_id, (sql("get_event_by_seq"), params))
-        found = await self.get(tenant_id, [row["event_id"] for row in rows])
-        return next(iter(found.values()), None)
+        return event_from(rows[0]) if rows else None
 
     async def page(self, tenant_id: UUID, query: EventQuery) -> EventPage:
-        """Return one page by seq. Raises ResourceNotFoundError without the conversation."""
-        name = "list_events_descending" if query.descending else "list_events"
+        """Return one page by seq.
+
+        Raises ResourceNotFoundError without the conversation or the branch.
+        """
         params = _params(tenant_id, query)
-        [[check], rows] = await self._database.run(
-            tenant_id, (_CONVERSATION_IS_VISIBLE, params), (sql(name), params)
+        name = _LISTS[query.all_branches, query.descending]
+        [found, rows] = await self._database.run(
+            tenant_id, (sql("list_events_check"), params), (sql(name), params)
         )
-        if not check["visible"]:
+        if not found:
             raise ResourceNotFoundError("conversation", str(query.conversation_id))
-        has_more = bool(rows and rows[0]["has_more"])
-        return EventPage(tuple(event_from(row) for row in rows), has_more)
+        if not found[0]["has_branch"]:
+            raise ResourceNotFoundError("branch", str(query.branch))
+        if not rows:
+            return EventPage((), has_more=False)
+        events = tuple(map(event_from, rows))
+        return EventPage(events, rows[0]["has_more"], rows[0]["view_branch"])
 
 
 def _found_from(row: DictRow) -> FoundEvent:
@@ -91,6 +99,8 @@ def _params(tenant_id: UUID, query: EventQuery) -> Params:
         "types": [item.value for item in query.types] or None,
         "roles": [item.value for item in query.roles] or None,
         "tool_names": list(query.tool_names) or None,
+        "branch": query.branch,
+        "show_deleted": query.show_deleted,
         "limit": query.limit,
         "max_bytes": MAX_PAGE_BYTES,
     }
