@@ -15,21 +15,35 @@ from google.rpc import error_details_pb2, status_pb2
 
 from annals.storage.v1 import (
     conversation_service_pb2,
+    erasure_service_pb2,
     event_service_pb2,
     index_service_pb2,
+    lifecycle_service_pb2,
+    memory_service_pb2,
+    provider_service_pb2,
+    relationship_service_pb2,
     search_service_pb2,
     tenant_service_pb2,
+    usage_service_pb2,
 )
 from annals_common.errors import MAX_ECHOED_VALUE_CHARS
 
 MODULES = (
     conversation_service_pb2,
+    erasure_service_pb2,
     event_service_pb2,
     index_service_pb2,
+    lifecycle_service_pb2,
+    memory_service_pb2,
+    provider_service_pb2,
+    relationship_service_pb2,
     search_service_pb2,
     tenant_service_pb2,
+    usage_service_pb2,
 )
-STREAMING = frozenset({"StreamAppendEvents"})
+STREAMING = frozenset(
+    {"StreamAppendEvents", "WatchEvents", "ExportConversation", "ImportConversations"}
+)
 TIMEOUT_S = 30.0
 MAX_MESSAGE_BYTES = 100 * 1024 * 1024
 
