@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Protocol
 from uuid import UUID
@@ -28,10 +28,16 @@ from annals_storage.domain.indexing import (
     OutboxEntry,
     OutboxTotals,
 )
+from annals_storage.domain.ownership import Owner
 from annals_storage.domain.search import (
+    BranchPart,
     ChunkPoint,
+    DenseVector,
     FoundEvent,
+    MemoryPoint,
+    MemoryScope,
     ScoredChunk,
+    ScoredMemory,
     SearchScope,
     Signal,
     SparseVector,
@@ -44,7 +50,9 @@ PageCursor = tuple[datetime, UUID] | None
 
 
 class VectorIndex(Protocol):
-    """A vector engine that mirrors chunks. Implementations are safe to use concurrently.
+    """A vector engine that mirrors chunks of events, and memories.
+
+    Implementations are safe to use concurrently.
 
     Every method raises `DependencyUnavailableError("vector engine")` when the engine does
     not answer. Writes are durable against a crash of the process once they return.
@@ -59,8 +67,8 @@ class VectorIndex(Protocol):
     async def ping(self) -> None:
         """Answer, or raise."""
 
-    async def upsert(self, points: Sequence[ChunkPoint]) -> None:
-        """Insert or replace points by `chunk_id`."""
+    async def upsert(self, points: Sequence[ChunkPoint | MemoryPoint]) -> None:
+        """Insert or replace points by `chunk_id` or `memory_id`."""
 
     async def delete_events(self, tenant_id: UUID, event_ids: Sequence[UUID]) -> None:
         """Remove every chunk of these events."""
@@ -68,19 +76,30 @@ class VectorIndex(Protocol):
     async def delete_chunks(self, tenant_id: UUID, chunk_ids: Sequence[UUID]) -> None:
         """Remove these chunks."""
 
+    async def delete_memories(self, tenant_id: UUID, memory_ids: Sequence[UUID]) -> None:
+        """Remove these memories."""
+
     async def delete_conversation(self, tenant_id: UUID, conversation_id: UUID) -> None:
-        """Remove every chunk of this conversation."""
+        """Remove every chunk and memory of this conversation."""
 
     async def query(self, query: VectorQuery) -> Mapping[Signal, list[ScoredChunk]]:
         """Return, per signal asked, at most `query.limit` chunks of the scope, best first."""
 
-    async def count(self, scope: SearchScope) -> int:
+    async def query_memories(
+        self, scope: MemoryScope, dense: DenseVector, limit: int
+    ) -> list[ScoredMemory]:
+        """Return at most `limit` memories of the scope, nearest first."""
+
+    async def count(self, scope: SearchScope | MemoryScope) -> int:
         """Return the exact number of points in the scope."""
+
+    async def count_points(self, tenant_id: UUID) -> int:
+        """Return the exact number of points of a tenant, of every kind and branch."""
 
     async def list_chunks(
         self, tenant_id: UUID, *, after: UUID | None, limit: int
     ) -> list[tuple[UUID, UUID]]:
-        """Page through (chunk_id, event_id) of a tenant, ordered by chunk_id."""
+        """Page through (chunk_id, event_id) and twice each memory_id, ordered by the first."""
 
 
 class Embedder(Protocol):
@@ -156,6 +175,14 @@ class ConversationStore(Protocol):
     async def get(self, tenant_id: UUID, conversation_id: UUID) -> Conversation | None:
         """Return it, deleted or not."""
 
+    async def get_by_host_id(self, tenant_id: UUID, host_id: str) -> Conversation | None:
+        """Return what the host application knows by this id, deleted or not."""
+
+    async def get_current(
+        self, tenant_id: UUID, *, agent_id: UUID | None, user_id: str | None, session_id: str | None
+    ) -> Conversation | None:
+        """Return the last active one that takes events."""
+
     async def page(self, tenant_id: UUID, query: ConversationQuery) -> list[Conversation]:
         """Return one page, last active first."""
 
@@ -169,10 +196,20 @@ class ConversationStore(Protocol):
     ) -> Conversation | None:
         """Complete it; return it as it is now."""
 
+    async def archive(self, tenant_id: UUID, conversation_id: UUID) -> Conversation | None:
+        """Put it away; return it as it is now."""
+
     async def set_deleted(
         self, tenant_id: UUID, conversation_id: UUID, *, deleted: bool
     ) -> Conversation | None:
         """Hide or show it; return it as it is now."""
+
+
+class OwnerStore(Protocol):
+    """Where the owners of conversations are looked up."""
+
+    async def owners(self, tenant_id: UUID, conversation_ids: Collection[UUID]) -> list[Owner]:
+        """Return the owners of those that exist, deleted ones included."""
 
 
 class TenantStore(Protocol):

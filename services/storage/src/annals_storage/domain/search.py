@@ -11,7 +11,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from annals_storage.domain.events import Event, EventType, Role
+from annals_storage.domain.events import TRUNK, Event, EventType, Role
 
 DenseVector = NDArray[np.float32]
 """Shape (dimensions,), L2-normalised."""
@@ -32,9 +32,27 @@ class SparseVector:
     values: tuple[float, ...]
 
 
+class PointKind(StrEnum):
+    """What a point in the engine stands for."""
+
+    EVENT = "event"
+    MEMORY = "memory"
+
+
+class BranchPart(NamedTuple):
+    """A part of a branch's view: the events of `branch` with after_seq < seq <= until_seq."""
+
+    branch: int
+    after_seq: int
+    until_seq: int
+
+
 @dataclass(frozen=True, slots=True)
 class ChunkPoint:
-    """One chunk as the engine holds it: vectors and filterable payload, no text."""
+    """One chunk as the engine holds it: vectors and filterable payload, no text.
+
+    `current`: the event is in view on its conversation's current branch.
+    """
 
     chunk_id: UUID
     tenant_id: UUID
@@ -51,13 +69,31 @@ class ChunkPoint:
     session_id: str | None = None
     role: Role | None = None
     tool_name: str | None = None
+    branch: int = TRUNK
+    current: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryPoint:
+    """One memory as the engine holds it; its point's id is its own."""
+
+    memory_id: UUID
+    tenant_id: UUID
+    conversation_id: UUID
+    dense: DenseVector
+    tags: tuple[str, ...] = ()
+    agent_id: UUID | None = None
+    user_id: str | None = None
+    session_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class SearchScope:
-    """Where to look. All conditions hold together; empty tuples and None mean "any".
+    """Where to look for events. All conditions hold together; empty tuples and None mean "any".
 
-    `tenant_id` has no default: there is no search without it.
+    `tenant_id` has no default: there is no search without it. Without `branch`, what is in view
+    on the current branch of each conversation is searched, with `all_branches` everything.
+    `branch` goes with one conversation and, in the engine, with its `view`.
     """
 
     tenant_id: UUID
@@ -71,6 +107,22 @@ class SearchScope:
     start_time: datetime | None = None
     end_time: datetime | None = None
     exclude_event_ids: tuple[UUID, ...] = ()
+    event_ids: tuple[UUID, ...] = ()
+    branch: int | None = None
+    view: tuple[BranchPart, ...] = ()
+    all_branches: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryScope:
+    """Where to look for memories. All conditions hold, every tag included; None means "any"."""
+
+    tenant_id: UUID
+    conversation_ids: tuple[UUID, ...] = ()
+    agent_id: UUID | None = None
+    user_id: str | None = None
+    session_id: str | None = None
+    tags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,4 +157,11 @@ class ScoredChunk(NamedTuple):
     conversation_id: UUID
     seq: int
     chunk_index: int
+    score: float
+
+
+class ScoredMemory(NamedTuple):
+    """A memory the engine found. `score` is the cosine."""
+
+    memory_id: UUID
     score: float

@@ -7,7 +7,6 @@ from typing import Any
 from annals.storage.v1 import index_service_pb2 as pb
 from annals.storage.v1 import index_service_pb2_grpc as pb_grpc
 from annals_common.validation import optional_uuid
-from annals_storage.domain.search import SearchScope
 from annals_storage.handlers.access import data_tenant
 from annals_storage.ports import Embedder, Outbox, VectorIndex
 
@@ -30,7 +29,7 @@ class IndexHandler(pb_grpc.IndexServiceServicer):
             parked_count=backlog.parked,
             index_lag_ms=backlog.lag_ms,
             chunk_count=await self._outbox.count_chunks(tenant_id),
-            point_count=await self._vectors.count(SearchScope(tenant_id)),
+            point_count=await self._vectors.count_points(tenant_id),
             embedding_model=self._embedder.model,
             embedding_dimensions=self._embedder.dimensions,
         )

@@ -3,6 +3,10 @@
 Times are integer microseconds since 1970 UTC: both engines index integers, and no time
 zone or precision is lost on the way. Engines compare ranges as doubles, which is exact
 for microseconds up to the year 2255.
+
+Points written before there were branches and memories lack `kind`, `branch` and `current`.
+Filters take what lacks them for an event of the trunk that is in view, so these points need not
+be written anew: what is excluded is named (`current` = 0, `branch` >= 2, `kind` = memory).
 """
 
 from __future__ import annotations
@@ -17,6 +21,9 @@ from annals_common.errors import DependencyUnavailableError
 from annals_storage.domain.search import (
     ChunkPoint,
     DenseVector,
+    MemoryPoint,
+    MemoryScope,
+    PointKind,
     ScoredChunk,
     SearchScope,
     Signal,
@@ -30,6 +37,10 @@ EVENT_ID = "event_id"
 EVENT_TIME_US = "event_time_us"
 SEQ = "seq"
 CHUNK_INDEX = "chunk_index"
+KIND = "kind"
+BRANCH = "branch"
+CURRENT = "current"
+TAGS = "tags"
 
 KEYWORD_FIELDS = (
     CONVERSATION_ID,
@@ -40,10 +51,12 @@ KEYWORD_FIELDS = (
     "event_type",
     "role",
     "tool_name",
+    KIND,
+    TAGS,
 )
 """Filter fields matched by value, besides the tenant."""
-INTEGER_FIELDS = (EVENT_TIME_US,)
-"""Filter fields matched by range."""
+INTEGER_FIELDS = (EVENT_TIME_US, SEQ, BRANCH, CURRENT)
+"""Filter fields matched by range or number."""
 HIT_FIELDS = (CONVERSATION_ID, EVENT_ID, SEQ, CHUNK_INDEX)
 """What a hit brings along."""
 
@@ -51,23 +64,37 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
 
 
-def encode(point: ChunkPoint) -> dict[str, str | int]:
+def encode(point: ChunkPoint | MemoryPoint) -> dict[str, Any]:
     """Return the payload of a point; what is None is left out."""
-    values: dict[str, str | int | None] = {
+    values = _memory_values(point) if isinstance(point, MemoryPoint) else _chunk_values(point)
+    values |= {
         TENANT_ID: str(point.tenant_id),
         CONVERSATION_ID: str(point.conversation_id),
-        EVENT_ID: str(point.event_id),
-        EVENT_TIME_US: microseconds(point.event_time),
-        SEQ: point.seq,
-        CHUNK_INDEX: point.chunk_index,
-        "event_type": str(point.event_type),
         "agent_id": None if point.agent_id is None else str(point.agent_id),
         "user_id": point.user_id,
         "session_id": point.session_id,
+    }
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _chunk_values(point: ChunkPoint) -> dict[str, Any]:
+    return {
+        KIND: PointKind.EVENT.value,
+        EVENT_ID: str(point.event_id),
+        EVENT_TIME_US: microseconds(point.event_time),
+        SEQ: point.seq,
+        BRANCH: point.branch,
+        CURRENT: int(point.current),
+        CHUNK_INDEX: point.chunk_index,
+        "event_type": str(point.event_type),
         "role": None if point.role is None else str(point.role),
         "tool_name": point.tool_name,
     }
-    return {name: value for name, value in values.items() if value is not None}
+
+
+def _memory_values(point: MemoryPoint) -> dict[str, Any]:
+    # No memory is in view on a branch: one condition keeps abandoned events and memories out.
+    return {KIND: PointKind.MEMORY.value, CURRENT: 0, TAGS: list(point.tags)}
 
 
 @lru_cache(4096)
@@ -87,21 +114,45 @@ def decode(chunk_id: object, payload: Mapping[str, Any], score: float) -> Scored
     )
 
 
-def matches(scope: SearchScope) -> Iterator[tuple[str, list[str]]]:
+def matches(scope: SearchScope | MemoryScope) -> Iterator[tuple[str, list[str]]]:
     """Yield (field, values): each field must hold one of its values. The tenant is first."""
     yield TENANT_ID, [str(scope.tenant_id)]
-    wanted: dict[str, Sequence[object]] = {
-        CONVERSATION_ID: scope.conversation_ids,
-        "agent_id": scope.agent_ids,
-        "user_id": _one(scope.user_id),
-        "session_id": _one(scope.session_id),
-        "event_type": scope.types,
-        "role": scope.roles,
-        "tool_name": scope.tool_names,
-    }
-    yield from (
-        (name, [str(value) for value in values]) for name, values in wanted.items() if values
-    )
+    wanted = _memory_matches(scope) if isinstance(scope, MemoryScope) else _event_matches(scope)
+    yield from ((name, [str(value) for value in values]) for name, values in wanted if values)
+
+
+def _event_matches(scope: SearchScope) -> list[tuple[str, Sequence[object]]]:
+    return [
+        (CONVERSATION_ID, scope.conversation_ids),
+        (EVENT_ID, scope.event_ids),
+        ("agent_id", scope.agent_ids),
+        ("user_id", _one(scope.user_id)),
+        ("session_id", _one(scope.session_id)),
+        ("event_type", scope.types),
+        ("role", scope.roles),
+        ("tool_name", scope.tool_names),
+    ]
+
+
+def _memory_matches(scope: MemoryScope) -> list[tuple[str, Sequence[object]]]:
+    return [
+        (KIND, (PointKind.MEMORY.value,)),
+        (CONVERSATION_ID, scope.conversation_ids),
+        ("agent_id", _one(scope.agent_id)),
+        ("user_id", _one(scope.user_id)),
+        ("session_id", _one(scope.session_id)),
+        *((TAGS, (tag,)) for tag in scope.tags),
+    ]
+
+
+def excluded(scope: SearchScope) -> Iterator[tuple[str, list[str] | list[int]]]:
+    """Yield (field, values): no field may hold one of its values."""
+    if scope.exclude_event_ids:
+        yield EVENT_ID, texts(scope.exclude_event_ids)
+    if scope.all_branches:
+        yield KIND, [PointKind.MEMORY.value]
+    elif not scope.view:
+        yield CURRENT, [0]
 
 
 def time_bounds_us(scope: SearchScope) -> dict[str, int]:
@@ -131,9 +182,9 @@ def check_dimensions(vector: DenseVector, dimensions: int) -> None:
         raise ValueError(f"vector has shape {vector.shape}, the collection takes ({dimensions},)")
 
 
-def chunk_and_event(chunk_id: object, payload: Mapping[str, Any] | None) -> tuple[UUID, UUID]:
-    """Return (chunk_id, event_id) of a point that was read with its event id."""
-    return UUID(str(chunk_id)), UUID((payload or {})[EVENT_ID])
+def point_and_source(point_id: object, payload: Mapping[str, Any] | None) -> tuple[UUID, UUID]:
+    """Return (chunk_id, event_id), or twice the id of a memory, of a point read with EVENT_ID."""
+    return UUID(str(point_id)), UUID((payload or {}).get(EVENT_ID) or str(point_id))
 
 
 def page_after(
@@ -153,5 +204,5 @@ def unavailable() -> DependencyUnavailableError:
     return DependencyUnavailableError("vector engine")
 
 
-def _one(value: str | None) -> tuple[str, ...]:
+def _one(value: object) -> tuple[object, ...]:
     return () if value is None else (value,)

@@ -11,10 +11,15 @@ from qdrant_client import AsyncQdrantClient, models
 from qdrant_client.common.client_exceptions import QdrantException
 from qdrant_client.http.exceptions import ApiException
 
+from annals_storage.domain.events import TRUNK
 from annals_storage.domain.search import (
+    BranchPart,
     ChunkPoint,
     DenseVector,
+    MemoryPoint,
+    MemoryScope,
     ScoredChunk,
+    ScoredMemory,
     SearchScope,
     Signal,
     SparseVector,
@@ -80,6 +85,7 @@ class ServerVectorIndex:
             if not await self._alias_exists():
                 await self._create()
             actual = await self._actual_dimensions()
+            await self._index_payload(self._alias)
         if actual != self._dimensions:
             raise CollectionMismatchError(self._alias, expected=self._dimensions, actual=actual)
 
@@ -92,7 +98,7 @@ class ServerVectorIndex:
         with _translated():
             await self._client.get_collection(self._alias)
 
-    async def upsert(self, points: Sequence[ChunkPoint]) -> None:
+    async def upsert(self, points: Sequence[ChunkPoint | MemoryPoint]) -> None:
         """Insert or replace points; the server has them in its write-ahead log on return."""
         for point in points:
             payload.check_dimensions(point.dense, self._dimensions)
@@ -113,8 +119,12 @@ class ServerVectorIndex:
             only_these = models.HasIdCondition(has_id=[*payload.texts(chunk_ids)])
             await self._delete(tenant_id, only_these)
 
+    async def delete_memories(self, tenant_id: UUID, memory_ids: Sequence[UUID]) -> None:
+        """Remove these memories."""
+        await self.delete_chunks(tenant_id, memory_ids)
+
     async def delete_conversation(self, tenant_id: UUID, conversation_id: UUID) -> None:
-        """Remove every chunk of this conversation."""
+        """Remove every chunk and memory of this conversation."""
         only_it = _any_of(payload.CONVERSATION_ID, [str(conversation_id)])
         await self._delete(tenant_id, only_it)
 
@@ -133,25 +143,48 @@ class ServerVectorIndex:
         }
         return found | hits
 
-    async def count(self, scope: SearchScope) -> int:
-        """Return the exact number of points in the scope."""
+    async def query_memories(
+        self, scope: MemoryScope, dense: DenseVector, limit: int
+    ) -> list[ScoredMemory]:
+        """Return the nearest memories of the scope."""
+        payload.check_dimensions(dense, self._dimensions)
         with _translated():
-            result = await self._client.count(self._alias, count_filter=_filter(scope), exact=True)
+            answer = await self._client.query_points(
+                self._alias,
+                query=_nearest(dense),
+                using=Signal.DENSE,
+                query_filter=_filter(scope),
+                limit=limit,
+                with_payload=False,
+            )
+        return [ScoredMemory(UUID(str(point.id)), point.score) for point in answer.points]
+
+    async def count(self, scope: SearchScope | MemoryScope) -> int:
+        """Return the exact number of points in the scope."""
+        return await self._count(_filter(scope))
+
+    async def count_points(self, tenant_id: UUID) -> int:
+        """Return the exact number of points of a tenant, of every kind and branch."""
+        return await self._count(_of_tenant(tenant_id))
+
+    async def _count(self, within: models.Filter) -> int:
+        with _translated():
+            result = await self._client.count(self._alias, count_filter=within, exact=True)
         return result.count
 
     async def list_chunks(
         self, tenant_id: UUID, *, after: UUID | None, limit: int
     ) -> list[tuple[UUID, UUID]]:
-        """Page through (chunk_id, event_id) of a tenant, ordered by chunk_id."""
+        """Page through (chunk_id, event_id) and twice each memory_id, ordered by the first."""
         with _translated():
             records, _ = await self._client.scroll(
                 self._alias,
-                scroll_filter=_filter(SearchScope(tenant_id)),
+                scroll_filter=_of_tenant(tenant_id),
                 limit=limit + 1,
                 offset=None if after is None else str(after),
                 with_payload=[payload.EVENT_ID],
             )
-        pairs = [payload.chunk_and_event(row.id, row.payload) for row in records]
+        pairs = [payload.point_and_source(row.id, row.payload) for row in records]
         return payload.page_after(pairs, after=after, limit=limit)
 
     @property
@@ -164,13 +197,19 @@ class ServerVectorIndex:
 
     async def _create(self) -> None:
         await self._create_collection()
-        for name, schema in _payload_schema().items():
-            await self._client.create_payload_index(self._collection, name, schema, wait=True)
+        await self._index_payload(self._collection)
         # The alias comes last: who finds it finds a finished collection.
         points_at = models.CreateAlias(collection_name=self._collection, alias_name=self._alias)
         await self._client.update_collection_aliases(
             [models.CreateAliasOperation(create_alias=points_at)]
         )
+
+    async def _index_payload(self, collection: str) -> None:
+        """Make the indexes that are missing: a collection may be older than one of them."""
+        present = (await self._client.get_collection(collection)).payload_schema
+        for name, schema in _payload_schema().items():
+            if name not in present:
+                await self._client.create_payload_index(collection, name, schema, wait=True)
 
     async def _create_collection(self) -> None:
         try:
@@ -196,8 +235,8 @@ class ServerVectorIndex:
         return vectors[Signal.DENSE].size if isinstance(vectors, dict) else 0
 
     async def _delete(self, tenant_id: UUID, condition: models.Condition) -> None:
-        of_tenant = _filter(SearchScope(tenant_id))
-        selector = models.FilterSelector(filter=models.Filter(must=[of_tenant, condition]))
+        these = models.Filter(must=[_of_tenant(tenant_id), condition])
+        selector = models.FilterSelector(filter=these)
         with _translated():
             await self._client.delete(self._alias, selector, wait=True)
 
@@ -225,30 +264,48 @@ def _payload_schema() -> dict[str, models.KeywordIndexParams | models.PayloadSch
     }
 
 
-def _filter(scope: SearchScope) -> models.Filter:
+def _of_tenant(tenant_id: UUID) -> models.Filter:
+    return models.Filter(must=[_any_of(payload.TENANT_ID, [str(tenant_id)])])
+
+
+def _filter(scope: SearchScope | MemoryScope) -> models.Filter:
     must: list[models.Condition] = [
         _any_of(name, values) for name, values in payload.matches(scope)
     ]
+    if isinstance(scope, MemoryScope):
+        return models.Filter(must=must)
     if bounds := payload.time_bounds_us(scope):
         within = models.Range(gte=bounds.get("gte"), lt=bounds.get("lt"))
         must.append(models.FieldCondition(key=payload.EVENT_TIME_US, range=within))
-    excluded = payload.texts(scope.exclude_event_ids)
-    return models.Filter(
-        must=must,
-        must_not=[_any_of(payload.EVENT_ID, excluded)] if excluded else None,
-    )
+    if scope.view:
+        must.append(models.Filter(should=[_in_part(part) for part in scope.view]))
+    must_not: list[models.Condition] = [
+        _any_of(name, values) for name, values in payload.excluded(scope)
+    ]
+    return models.Filter(must=must, must_not=must_not)
 
 
-def _any_of(name: str, values: list[str]) -> models.FieldCondition:
+def _in_part(part: BranchPart) -> models.Filter:
+    seqs = models.Range(gt=part.after_seq, lte=part.until_seq)
+    within = models.FieldCondition(key=payload.SEQ, range=seqs)
+    if part.branch == TRUNK:
+        others = models.Range(gt=TRUNK)
+        elsewhere = models.FieldCondition(key=payload.BRANCH, range=others)
+        return models.Filter(must=[within], must_not=[elsewhere])
+    return models.Filter(must=[within, _any_of(payload.BRANCH, [part.branch])])
+
+
+def _any_of(name: str, values: list[str] | list[int]) -> models.FieldCondition:
     return models.FieldCondition(key=name, match=models.MatchAny(any=values))
 
 
-def _point(point: ChunkPoint) -> models.PointStruct:
-    return models.PointStruct(
-        id=str(point.chunk_id),
-        vector={Signal.DENSE: point.dense.tolist(), Signal.BM25: _sparse(point.bm25)},
-        payload=payload.encode(point),
-    )
+def _point(point: ChunkPoint | MemoryPoint) -> models.PointStruct:
+    if isinstance(point, MemoryPoint):
+        point_id, vectors = point.memory_id, {Signal.DENSE: point.dense.tolist()}
+    else:
+        point_id = point.chunk_id
+        vectors = {Signal.DENSE: point.dense.tolist(), Signal.BM25: _sparse(point.bm25)}
+    return models.PointStruct(id=str(point_id), vector=vectors, payload=payload.encode(point))
 
 
 def _sparse(vector: SparseVector) -> models.SparseVector:
@@ -282,7 +339,7 @@ def _params(signal: Signal, scope: SearchScope) -> models.SearchParams | None:
     if signal is Signal.DENSE:
         return None
     # Rarity of a term is counted within the tenant: what others store must not show in scores.
-    corpus = _filter(SearchScope(scope.tenant_id))
+    corpus = _of_tenant(scope.tenant_id)
     return models.SearchParams(idf=models.IdfCorpusParams(corpus=corpus))
 
 
