@@ -17,6 +17,7 @@ from enum import StrEnum
 from uuid import UUID
 
 from annals_common.errors import AnnalsError
+from annals_storage.commands.growth import GrowthAlert
 from annals_storage.domain.appending import Append, AppendResult
 from annals_storage.ports import AppendStore
 
@@ -44,8 +45,9 @@ class _Waiting:
 class GroupCommit:
     """Stores appends one by one for its callers, in groups for the database."""
 
-    def __init__(self, store: AppendStore) -> None:
+    def __init__(self, store: AppendStore, alert: GrowthAlert | None = None) -> None:
         self._store = store
+        self._alert = alert
         self._lines: dict[tuple[UUID, Lane], deque[_Waiting]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -56,6 +58,8 @@ class GroupCommit:
         outcome = await waiting.outcome
         if isinstance(outcome, AnnalsError):
             raise outcome
+        if self._alert is not None:
+            self._alert.note(outcome)
         return outcome
 
     async def drain(self) -> None:
