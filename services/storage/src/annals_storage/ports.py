@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Protocol
 from uuid import UUID
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from annals_common.errors import AnnalsError
 from annals_common.principal import Scope
 from annals_storage.domain.appending import Append, AppendResult
+from annals_storage.domain.branches import Branch, NewBranch
 from annals_storage.domain.conversations import (
     Conversation,
     ConversationChange,
@@ -25,10 +26,22 @@ from annals_storage.domain.indexing import (
     Backlog,
     ChunkRow,
     IndexableEvent,
+    IndexableMemory,
+    KnownChunks,
+    MemoryEmbedding,
     OutboxEntry,
+    OutboxKind,
     OutboxTotals,
 )
 from annals_storage.domain.ownership import Owner
+from annals_storage.domain.provider_logs import NewProviderLog, ProviderLog, ProviderLogPage
+from annals_storage.domain.relationships import (
+    Attachment,
+    NewAttachment,
+    NewRelationship,
+    Relationship,
+    RelationshipQuery,
+)
 from annals_storage.domain.search import (
     BranchPart,
     ChunkPoint,
@@ -43,7 +56,9 @@ from annals_storage.domain.search import (
     SparseVector,
     VectorQuery,
 )
-from annals_storage.domain.tenancy import Agent, ApiKey, Tenant
+from annals_storage.domain.signing import NewSigningKey, SigningKey
+from annals_storage.domain.tenancy import Agent, AgentChange, ApiKey, Credential, Tenant
+from annals_storage.domain.usage import ConversationSize, UsageQuery, UsageSum
 
 PageCursor = tuple[datetime, UUID] | None
 """(created_at, id) of the last row of the previous page; None for the first page."""
@@ -154,16 +169,43 @@ class EventStore(Protocol):
     async def get(self, tenant_id: UUID, event_ids: Sequence[UUID]) -> dict[UUID, Event]:
         """Return the visible ones by id."""
 
-    async def get_hits(
-        self, tenant_id: UUID, chunks: Sequence[tuple[UUID, int]]
-    ) -> dict[UUID, FoundEvent]:
-        """Return, by event id, the visible events of (event_id, chunk_index)."""
-
     async def get_by_seq(self, tenant_id: UUID, conversation_id: UUID, seq: int) -> Event | None:
         """Return the event at a position, if it is visible."""
 
     async def page(self, tenant_id: UUID, query: EventQuery) -> EventPage:
         """Return one page by seq. Raises ResourceNotFoundError without the conversation."""
+
+
+class HitStore(Protocol):
+    """Where hits of the mirror are read back."""
+
+    async def get_hits(
+        self, scope: SearchScope, chunks: Sequence[tuple[UUID, int]]
+    ) -> dict[UUID, FoundEvent]:
+        """Return, by event id, the events of (event_id, chunk_index) in view for the scope."""
+
+    async def get_view(
+        self, tenant_id: UUID, conversation_id: UUID, branch: int
+    ) -> tuple[BranchPart, ...]:
+        """Return the parts of a branch's view. Raises ResourceNotFoundError."""
+
+
+class BranchStore(Protocol):
+    """Where branches are kept."""
+
+    async def open(self, tenant_id: UUID, new: NewBranch) -> Branch:
+        """Return the branch opened by this call, or by the one it repeats.
+
+        Raises ResourceNotFoundError, IdempotencyKeyReusedError, LimitExceededError.
+        """
+
+    async def select(self, tenant_id: UUID, conversation_id: UUID, branch: int) -> Branch:
+        """Make a branch current. Raises ResourceNotFoundError."""
+
+    async def page(
+        self, tenant_id: UUID, conversation_id: UUID, *, after_branch: int, limit: int
+    ) -> list[Branch]:
+        """Return one page, oldest first; empty only without the conversation or behind its end."""
 
 
 class ConversationStore(Protocol):
@@ -230,6 +272,9 @@ class TenantStore(Protocol):
     async def get_agent(self, tenant_id: UUID, agent_id: UUID) -> Agent:
         """Raises ResourceNotFoundError."""
 
+    async def update_agent(self, tenant_id: UUID, change: AgentChange) -> Agent:
+        """Raises ResourceNotFoundError."""
+
     async def page_agents(self, tenant_id: UUID, *, cursor: PageCursor, limit: int) -> list[Agent]:
         """Return one page, oldest first."""
 
@@ -242,16 +287,86 @@ class TenantStore(Protocol):
         display_name: str,
         scopes: frozenset[Scope],
         expires_at: datetime | None,
+        agent_id: UUID | None = None,
     ) -> ApiKey:
-        """Insert a key."""
+        """Insert a key; with an agent a publishable one."""
 
-    async def find_key(self, tenant_id: UUID, key_hash: bytes) -> ApiKey | None:
+    async def find_key(self, tenant_id: UUID, key_hash: bytes) -> Credential | None:
         """Return the key with this hash, valid or not."""
 
     async def page_keys(self, tenant_id: UUID, *, cursor: PageCursor, limit: int) -> list[ApiKey]:
         """Return one page, oldest first."""
 
     async def revoke_key(self, tenant_id: UUID, api_key_id: UUID) -> ApiKey:
+        """Raises ResourceNotFoundError."""
+
+
+class RelationshipStore(Protocol):
+    """Where relationships and attachments are kept."""
+
+    async def create(self, tenant_id: UUID, new: NewRelationship) -> Relationship:
+        """Insert it, or update score and metadata of what is there.
+
+        Raises ResourceNotFoundError, RelationshipCycleError.
+        """
+
+    async def page(self, tenant_id: UUID, query: RelationshipQuery) -> list[Relationship]:
+        """Return one page, newest first."""
+
+    async def delete(self, tenant_id: UUID, relationship_id: UUID) -> None:
+        """Raises ResourceNotFoundError."""
+
+    async def attach(
+        self, tenant_id: UUID, new: NewAttachment, *, event_id: UUID | None
+    ) -> Attachment:
+        """Raises ResourceNotFoundError, ResourceAlreadyExistsError."""
+
+    async def get_attachment(self, tenant_id: UUID, attachment_id: UUID) -> Attachment:
+        """Raises ResourceNotFoundError."""
+
+    async def page_attachments(
+        self, tenant_id: UUID, conversation_id: UUID, *, cursor: PageCursor, limit: int
+    ) -> list[Attachment]:
+        """Return one page, newest first."""
+
+
+class UsageStore(Protocol):
+    """Where usage is added up."""
+
+    async def page(self, tenant_id: UUID, query: UsageQuery) -> list[UsageSum]:
+        """Return one page, in the order of the dimensions asked for."""
+
+    async def page_large(
+        self, tenant_id: UUID, *, min_event_count: int, cursor: tuple[int, UUID] | None, limit: int
+    ) -> list[ConversationSize]:
+        """Return one page of the conversations of at least this size, largest first."""
+
+
+class ProviderLogStore(Protocol):
+    """Where raw requests and responses are kept for a while."""
+
+    async def create(self, tenant_id: UUID, new: NewProviderLog) -> ProviderLog:
+        """Raises ResourceNotFoundError, ProviderLogsDisabledError."""
+
+    async def page(
+        self, tenant_id: UUID, conversation_id: UUID, *, cursor: PageCursor, limit: int
+    ) -> ProviderLogPage:
+        """Return one page, newest first. Raises ResourceNotFoundError."""
+
+
+class SigningKeyStore(Protocol):
+    """Where the keys that sign user tokens are kept."""
+
+    async def create(self, tenant_id: UUID, new: NewSigningKey) -> SigningKey:
+        """Raises ResourceNotFoundError without the tenant."""
+
+    async def find(self, tenant_id: UUID, signing_key_id: UUID) -> SigningKey | None:
+        """Return the key, valid or not."""
+
+    async def page(self, tenant_id: UUID, *, cursor: PageCursor, limit: int) -> list[SigningKey]:
+        """Return one page, oldest first."""
+
+    async def revoke(self, tenant_id: UUID, signing_key_id: UUID) -> SigningKey:
         """Raises ResourceNotFoundError."""
 
 
@@ -272,28 +387,49 @@ class Outbox(Protocol):
         tenant_id: UUID,
         *,
         conversation_ids: Sequence[UUID] = (),
+        kinds: Sequence[OutboxKind] = (),
         enqueued_until: datetime | None = None,
     ) -> Backlog:
-        """Return the backlog of a tenant, or of some conversations up to a moment."""
+        """Return the backlog of a tenant, or of some conversations or kinds, up to a moment."""
 
     async def count_chunks(self, tenant_id: UUID) -> int:
-        """Return the number of chunks of a tenant."""
+        """Return the number of chunks and memories of a tenant that belong into the mirror."""
 
     async def list_chunks(
         self, tenant_id: UUID, *, after: UUID | None, limit: int
     ) -> list[tuple[UUID, UUID]]:
-        """Page through (chunk_id, event_id), ordered by chunk_id."""
+        """Page through (chunk_id, event_id) and twice each memory_id, ordered by the first."""
 
     async def get_indexable(
         self, tenant_id: UUID, event_ids: Sequence[UUID]
     ) -> dict[UUID, IndexableEvent]:
-        """Return the events as they are now, by id; erased ones are missing."""
+        """Return the events as they are now, by id; unknown ones are missing."""
+
+    async def get_known_chunks(
+        self,
+        tenant_id: UUID,
+        *,
+        event_ids: Sequence[UUID],
+        content_hashes: Sequence[bytes],
+        embedding_model: str,
+    ) -> KnownChunks:
+        """Return the chunks these events have, and embeddings of texts that have one."""
+
+    async def get_indexable_memories(
+        self, tenant_id: UUID, memory_ids: Sequence[UUID], embedding_model: str
+    ) -> dict[UUID, IndexableMemory]:
+        """Return the memories as they are now, by id; deleted ones are missing."""
+
+    async def save_memory_embeddings(
+        self, tenant_id: UUID, embeddings: Sequence[MemoryEmbedding], embedding_model: str
+    ) -> None:
+        """Keep these embeddings, save those of memories that have changed since."""
 
     async def is_conversation_deleted(self, tenant_id: UUID, conversation_id: UUID) -> bool:
         """Whether it is deleted or does not exist."""
 
     async def enqueue_conversation_events(self, tenant_id: UUID, conversation_id: UUID) -> None:
-        """Have every event of a conversation mirrored again."""
+        """Have every event and memory of a conversation mirrored again."""
 
     async def enqueue_tenant(self, tenant_id: UUID) -> int:
         """Have every conversation of a tenant mirrored again; return how many."""
@@ -308,3 +444,23 @@ class Outbox(Protocol):
 
     async def fail(self, owner: str, entries: Sequence[OutboxEntry], error: str) -> None:
         """Pause entries of one tenant after a failure; park those that failed too often."""
+
+
+class Notifier(Protocol):
+    """Tells watches, in whatever process, that events were committed."""
+
+    def notify(self, tenant_id: UUID, conversation_ids: Iterable[UUID]) -> None:
+        """Have it told soon; returns at once and never fails."""
+
+
+class WatchStore(Protocol):
+    """The order in which an agent's events came."""
+
+    async def mark(self) -> Mark:
+        """Return the present moment."""
+
+    async def arrivals(self, tenant_id: UUID, agent_id: UUID, place: Place) -> Arrivals:
+        """Return what came after the place and is complete."""
+
+    async def parts(self, tenant_id: UUID, agent_id: UUID, xid: int) -> list[Part]:
+        """Return what a large transaction brought to the agent, by conversation."""

@@ -9,19 +9,18 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from uuid import UUID
 
+from annals_storage.commands.freshness import FRESHNESS_TIMEOUT, Freshness
 from annals_storage.commands.query_embedding import QueryEmbeddings
 from annals_storage.domain.events import Event
 from annals_storage.domain.fusion import Component, RankedEvent, Ranking
-from annals_storage.domain.indexing import Backlog
+from annals_storage.domain.indexing import Backlog, OutboxKind
 from annals_storage.domain.search import FoundEvent, SearchScope, VectorQuery
-from annals_storage.ports import EventStore, Outbox, SparseEncoder, VectorIndex
+from annals_storage.ports import HitStore, Outbox, SparseEncoder, VectorIndex
 
 CANDIDATES_PER_HIT = 4
 MIN_CANDIDATES = 200
 MAX_CANDIDATES = 2_000
-FRESHNESS_POLL_SECONDS = 0.02
-FRESHNESS_TIMEOUT_SECONDS = 5.0
-FRESHNESS_TIMEOUT = "freshness_timeout"
+MIRRORED_KINDS = (OutboxKind.EVENT, OutboxKind.CONVERSATION)
 
 
 class SearchMode(StrEnum):
@@ -75,17 +74,24 @@ class SearchEvents:
         embeddings: QueryEmbeddings,
         sparse: SparseEncoder,
         vectors: VectorIndex,
-        events: EventStore,
+        hits: HitStore,
         outbox: Outbox,
     ) -> None:
         self._embeddings, self._sparse, self._vectors = embeddings, sparse, vectors
-        self._events, self._outbox = events, outbox
+        self._hits, self._freshness = hits, Freshness(outbox, MIRRORED_KINDS)
 
     async def __call__(self, search: Search) -> SearchResult:
-        """Raises DependencyUnavailableError when the engine or PostgreSQL does not answer."""
+        """Raises DependencyUnavailableError when the engine or PostgreSQL does not answer.
+
+        Raises ResourceNotFoundError when the branch asked for does not exist.
+        """
         started = time.perf_counter()
-        fresh = await self._await_freshness(search)
-        ranking, backlog = await asyncio.gather(self._ranking(search), self._backlog(search))
+        search = await self._with_view(search)
+        tenant_id, rooms = search.scope.tenant_id, search.scope.conversation_ids
+        fresh = await self._freshness.wait(tenant_id, rooms, search.freshness_seconds)
+        ranking, backlog = await asyncio.gather(
+            self._ranking(search), self._freshness.backlog(tenant_id, rooms)
+        )
         hits = await self._read_back(search, ranking)
         return SearchResult(
             hits=hits,
@@ -93,6 +99,13 @@ class SearchEvents:
             degraded=() if fresh else (FRESHNESS_TIMEOUT,),
             search_time_ms=(time.perf_counter() - started) * 1000,
         )
+
+    async def _with_view(self, search: Search) -> Search:
+        scope = search.scope
+        if scope.branch is None:
+            return search
+        view = await self._hits.get_view(scope.tenant_id, scope.conversation_ids[0], scope.branch)
+        return replace(search, scope=replace(scope, view=view))
 
     async def _ranking(self, search: Search) -> Ranking:
         query = await self._vector_query(search)
@@ -115,42 +128,20 @@ class SearchEvents:
         while ranked and len(hits) < search.limit:
             missing = search.limit - len(hits)
             batch, ranked = ranked[:missing], ranked[missing:]
-            hits += await self._hits(search, ranking, batch)
+            hits += await self._hits_of(search, ranking, batch)
         return tuple(hits)
 
-    async def _hits(
+    async def _hits_of(
         self, search: Search, ranking: Ranking, batch: Sequence[RankedEvent]
     ) -> list[Hit]:
         wanted = [(ranked.event_id, ranked.chunk_index) for ranked in batch]
-        found = await self._events.get_hits(search.scope.tenant_id, wanted)
+        found = await self._hits.get_hits(search.scope, wanted)
         explain = ranking.explain if search.explain else _unexplained
         return [
             _hit(ranked, found[ranked.event_id], explain(ranked.event_id))
             for ranked in batch
             if ranked.event_id in found and _still_in(search.scope, found[ranked.event_id])
         ]
-
-    async def _backlog(self, search: Search) -> Backlog:
-        return await self._outbox.backlog(
-            search.scope.tenant_id, conversation_ids=search.scope.conversation_ids
-        )
-
-    async def _await_freshness(self, search: Search) -> bool:
-        """Wait until everything enqueued before now is mirrored; return whether it is."""
-        if search.freshness_seconds is None:
-            return True
-        backlog = await self._backlog(search)
-        asked_at, deadline = backlog.as_of, time.monotonic() + search.freshness_seconds
-        while backlog.pending:
-            if time.monotonic() >= deadline:
-                return False
-            await asyncio.sleep(FRESHNESS_POLL_SECONDS)
-            backlog = await self._outbox.backlog(
-                search.scope.tenant_id,
-                conversation_ids=search.scope.conversation_ids,
-                enqueued_until=asked_at,
-            )
-        return True
 
 
 def _unexplained(_event_id: UUID) -> tuple[Component, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -15,6 +16,7 @@ class OutboxKind(StrEnum):
 
     EVENT = "event"
     CONVERSATION = "conversation"
+    MEMORY = "memory"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +36,14 @@ class OutboxEntry:
 
 @dataclass(frozen=True, slots=True)
 class IndexableEvent:
-    """An event with what the engine filters by. `deleted`: it must not be in the mirror."""
+    """An event with what the engine filters by. `deleted`: it must not be in the mirror.
+
+    `current`: it is in view on its conversation's current branch.
+    """
 
     event: Event
     deleted: bool
+    current: bool
     agent_id: UUID | None
     user_id: str | None
     session_id: str | None
@@ -57,6 +63,46 @@ class ChunkRow:
     content_hash: bytes
     embedding: bytes
     embedding_model: str
+
+
+@dataclass(frozen=True, slots=True)
+class KnownChunks:
+    """What PostgreSQL holds before a batch is mirrored.
+
+    `embeddings`: float16, little endian, by the hash of the text. `chunk_ids`: of the events of
+    the batch, as they were.
+    """
+
+    embeddings: Mapping[bytes, bytes]
+    chunk_ids: frozenset[UUID]
+
+
+@dataclass(frozen=True, slots=True)
+class IndexableMemory:
+    """A memory with what the engine filters by. `deleted`: it must not be in the mirror.
+
+    `embedding`: float16, little endian; None while there is none by the model in use.
+    """
+
+    memory_id: UUID
+    conversation_id: UUID
+    content: str
+    tags: tuple[str, ...]
+    version: int
+    embedding: bytes | None
+    deleted: bool
+    agent_id: UUID | None
+    user_id: str | None
+    session_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryEmbedding:
+    """The embedding of a memory at a version. `embedding`: float16, little endian."""
+
+    memory_id: UUID
+    version: int
+    embedding: bytes
 
 
 @dataclass(frozen=True, slots=True)

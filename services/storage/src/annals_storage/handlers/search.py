@@ -19,7 +19,8 @@ from annals_common.validation import (
     timestamp,
     uuids,
 )
-from annals_storage.commands.searching import FRESHNESS_TIMEOUT_SECONDS, Hit, Search, SearchEvents
+from annals_storage.commands.freshness import FRESHNESS_TIMEOUT_SECONDS
+from annals_storage.commands.searching import Hit, Search, SearchEvents
 from annals_storage.domain.search import SearchScope
 from annals_storage.handlers.access import data_tenant
 from annals_storage.handlers.conversation_input import MAX_OWNER_CHARS
@@ -32,6 +33,7 @@ MAX_HITS = 1_000
 DEFAULT_HITS = 10
 MAX_SCOPE_IDS = 100
 MAX_EXCLUDED_IDS = 1_000
+MAX_BRANCH = 2**31 - 1
 FRESHNESS_SHARE = 0.5
 """Of the time left, how much waiting for the mirror may use."""
 
@@ -78,14 +80,20 @@ def _search(
 
 
 def _freshness(request: pb.SearchEventsRequest, time_remaining: float | None) -> float | None:
-    if request.freshness not in pb.SearchFreshness.values():
-        raise FieldInvalidError("freshness", "must be one of the known values", request.freshness)
-    if request.freshness != pb.SEARCH_FRESHNESS_READ_YOUR_WRITES:
-        return None
-    if not request.filter.conversation_ids:
+    wanted = freshness_seconds(request.freshness, time_remaining)
+    if wanted is not None and not request.filter.conversation_ids:
         raise FieldInvalidError(
             "filter.conversation_ids", "is required with READ_YOUR_WRITES: whose writes?"
         )
+    return wanted
+
+
+def freshness_seconds(freshness: int, time_remaining: float | None) -> float | None:
+    """Return how long to wait for the mirror; None: not. `time_remaining`: of the call."""
+    if freshness not in pb.SearchFreshness.values():
+        raise FieldInvalidError("freshness", "must be one of the known values", freshness)
+    if freshness != pb.SEARCH_FRESHNESS_READ_YOUR_WRITES:
+        return None
     if time_remaining is None:
         return FRESHNESS_TIMEOUT_SECONDS
     return min(FRESHNESS_TIMEOUT_SECONDS, time_remaining * FRESHNESS_SHARE)
@@ -116,7 +124,22 @@ def _scope(filter_: pb.SearchFilter, tenant_id: UUID) -> SearchScope:
         exclude_event_ids=uuids(
             filter_.exclude_event_ids, "filter.exclude_event_ids", max_items=MAX_EXCLUDED_IDS
         ),
+        branch=_branch(filter_),
+        all_branches=filter_.all_branches,
     )
+
+
+def _branch(filter_: pb.SearchFilter) -> int | None:
+    bounded(filter_.branch, "filter.branch", low=0, high=MAX_BRANCH)
+    if not filter_.branch:
+        return None
+    if filter_.all_branches:
+        raise FieldInvalidError("filter.all_branches", "must be false when branch is given")
+    if len(filter_.conversation_ids) != 1:
+        raise FieldInvalidError(
+            "filter.branch", "needs exactly one filter.conversation_ids", filter_.branch
+        )
+    return filter_.branch
 
 
 def _hit_message(hit: Hit, request: pb.SearchEventsRequest) -> pb.SearchHit:

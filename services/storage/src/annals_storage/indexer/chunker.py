@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
-
-import numpy as np
 
 from annals_common.ids import derived_uuid
 from annals_storage.domain.chunking import ChunkSpan, chunk_spans
 from annals_storage.domain.indexing import ChunkRow, IndexableEvent
 from annals_storage.domain.search import ChunkPoint, DenseVector
+from annals_storage.indexer.embeddings import content_hash, to_bytes
 from annals_storage.ports import Embedder, SparseEncoder
 
 SPECIAL_TOKENS = 2
@@ -22,12 +19,23 @@ OVERLAP_TOKENS = 32
 
 @dataclass(frozen=True, slots=True)
 class CutChunk:
-    """A chunk whose text is not embedded yet."""
+    """A chunk on its way into the mirror, not embedded yet."""
 
     source: IndexableEvent
     index: int
     span: ChunkSpan
     text: str
+    content_hash: bytes
+
+
+def spans_of(text: str, embedder: Embedder) -> list[ChunkSpan]:
+    """Return the pieces of a text that fit the model's window."""
+    return chunk_spans(
+        text,
+        embedder.token_spans(text),
+        max_tokens=embedder.max_tokens - SPECIAL_TOKENS,
+        overlap_tokens=OVERLAP_TOKENS,
+    )
 
 
 def cut(source: IndexableEvent, embedder: Embedder) -> list[CutChunk]:
@@ -35,25 +43,11 @@ def cut(source: IndexableEvent, embedder: Embedder) -> list[CutChunk]:
     text = source.event.body.text()
     if not source.event.body.words().strip():
         return []
-    spans = chunk_spans(
-        text,
-        embedder.token_spans(text),
-        max_tokens=embedder.max_tokens - SPECIAL_TOKENS,
-        overlap_tokens=OVERLAP_TOKENS,
-    )
-    return [CutChunk(source, i, s, text[s.start : s.end]) for i, s in enumerate(spans)]
-
-
-async def embed(
-    tenant_id: UUID, chunks: Sequence[CutChunk], embedder: Embedder, sparse: SparseEncoder
-) -> tuple[list[ChunkRow], list[ChunkPoint]]:
-    """Return the rows and points of these chunks, in order."""
-    if not chunks:
-        return [], []
-    vectors = await embedder.embed([chunk.text for chunk in chunks])
-    rows = [_row(c, v, embedder.model) for c, v in zip(chunks, vectors, strict=True)]
-    points = [_point(tenant_id, c, v, sparse) for c, v in zip(chunks, vectors, strict=True)]
-    return rows, points
+    return [
+        CutChunk(source, index, span, piece, content_hash(piece))
+        for index, span in enumerate(spans_of(text, embedder))
+        if (piece := text[span.start : span.end])
+    ]
 
 
 def chunk_id(event_id: UUID, index: int) -> UUID:
@@ -61,7 +55,8 @@ def chunk_id(event_id: UUID, index: int) -> UUID:
     return derived_uuid("chunk", event_id.bytes, str(index))
 
 
-def _row(chunk: CutChunk, vector: DenseVector, model: str) -> ChunkRow:
+def chunk_row(chunk: CutChunk, vector: DenseVector, model: str) -> ChunkRow:
+    """Return the chunk as PostgreSQL keeps it."""
     event = chunk.source.event
     return ChunkRow(
         chunk_id=chunk_id(event.event_id, chunk.index),
@@ -71,15 +66,16 @@ def _row(chunk: CutChunk, vector: DenseVector, model: str) -> ChunkRow:
         start_char=chunk.span.start,
         end_char=chunk.span.end,
         token_count=chunk.span.token_count,
-        content_hash=hashlib.sha256(chunk.text.encode()).digest()[:16],
-        embedding=vector.astype(np.dtype("<f2")).tobytes(),
+        content_hash=chunk.content_hash,
+        embedding=to_bytes(vector),
         embedding_model=model,
     )
 
 
-def _point(
+def chunk_point(
     tenant_id: UUID, chunk: CutChunk, vector: DenseVector, sparse: SparseEncoder
 ) -> ChunkPoint:
+    """Return the chunk as the engine holds it."""
     source, event = chunk.source, chunk.source.event
     return ChunkPoint(
         chunk_id=chunk_id(event.event_id, chunk.index),
@@ -97,4 +93,6 @@ def _point(
         session_id=source.session_id,
         role=event.body.role,
         tool_name=event.body.tool_name,
+        branch=event.branch,
+        current=source.current,
     )

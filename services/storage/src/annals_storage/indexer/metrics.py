@@ -9,6 +9,9 @@ OUTBOX_PARKED = Gauge("annals_outbox_parked", "Changes parked after repeated fai
 OUTBOX_LAG_SECONDS = Gauge("annals_outbox_lag_seconds", "Age of the oldest waiting change.")
 INDEXED_EVENTS = Counter("annals_indexer_events_total", "Events mirrored.")
 EMBEDDED_CHUNKS = Counter("annals_indexer_chunks_total", "Chunks embedded.")
+REUSED_CHUNKS = Counter(
+    "annals_indexer_reused_chunks_total", "Chunks mirrored with an embedding made before."
+)
 EMBED_SECONDS = Histogram(
     "annals_indexer_embed_seconds", "Time to embed one batch.",
     buckets=(0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),

@@ -6,20 +6,24 @@ import asyncio
 from collections.abc import Sequence
 from uuid import UUID
 
-from annals_storage.domain.indexing import IndexableEvent, OutboxEntry, OutboxKind
-from annals_storage.indexer.chunker import CutChunk, cut, embed
-from annals_storage.indexer.metrics import EMBED_SECONDS, EMBEDDED_CHUNKS, INDEXED_EVENTS
+from annals_storage.domain.indexing import IndexableEvent, KnownChunks, OutboxEntry, OutboxKind
+from annals_storage.domain.search import DenseVector
+from annals_storage.indexer.chunker import CutChunk, chunk_point, chunk_row, cut
+from annals_storage.indexer.embeddings import vectors_by_hash
+from annals_storage.indexer.memories import MemoryMirror
+from annals_storage.indexer.metrics import INDEXED_EVENTS, REUSED_CHUNKS
 from annals_storage.ports import Embedder, Outbox, SparseEncoder, VectorIndex
 
 
 class Mirror:
-    """Brings events and conversations into the engine, or takes them out."""
+    """Brings events, conversations and memories into the engine, or takes them out."""
 
     def __init__(
         self, *, outbox: Outbox, vectors: VectorIndex, embedder: Embedder, sparse: SparseEncoder
     ) -> None:
         self._outbox, self._vectors = outbox, vectors
         self._embedder, self._sparse = embedder, sparse
+        self._memories = MemoryMirror(outbox=outbox, vectors=vectors, embedder=embedder)
 
     async def refresh(self, entries: Sequence[OutboxEntry]) -> None:
         """Mirror these entries of one tenant as their rows are now; safe to repeat."""
@@ -29,6 +33,9 @@ class Mirror:
         events = [entry for entry in entries if entry.kind is OutboxKind.EVENT]
         if events:
             await self._refresh_events(events)
+        memories = [entry.key for entry in entries if entry.kind is OutboxKind.MEMORY]
+        if memories:
+            await self._memories.refresh(entries[0].tenant_id, memories)
 
     async def _refresh_conversation(self, entry: OutboxEntry) -> None:
         tenant_id, conversation_id = entry.tenant_id, entry.conversation_id
@@ -41,20 +48,53 @@ class Mirror:
         tenant_id = entries[0].tenant_id
         found = await self._outbox.get_indexable(tenant_id, [entry.key for entry in entries])
         present = {key: item for key, item in found.items() if not item.deleted}
-        stale = [e.key for e in entries if e.key not in present or e.generation > 1]
-        if stale:
-            await self._vectors.delete_events(tenant_id, stale)
-        await self._write(tenant_id, list(present.values()))
+        if gone := [entry.key for entry in entries if entry.key not in present]:
+            await self._vectors.delete_events(tenant_id, gone)
+        # Only of these might the engine hold points that PostgreSQL no longer knows of.
+        unsure = [e.key for e in entries if e.key in present and _may_be_half_done(e)]
+        await self._write(tenant_id, list(present.values()), unsure)
         INDEXED_EVENTS.inc(len(entries))
 
-    async def _write(self, tenant_id: UUID, sources: Sequence[IndexableEvent]) -> None:
+    async def _write(
+        self, tenant_id: UUID, sources: Sequence[IndexableEvent], unsure: Sequence[UUID]
+    ) -> None:
         # A long text takes a second to cut: not on the event loop that serves.
         chunks = await asyncio.to_thread(self._cut, sources)
-        with EMBED_SECONDS.time():
-            rows, points = await embed(tenant_id, chunks, self._embedder, self._sparse)
-        EMBEDDED_CHUNKS.inc(len(rows))
-        await self._outbox.save_chunks(tenant_id, [s.event.event_id for s in sources], rows)
+        event_ids = [source.event.event_id for source in sources]
+        known = await self._known(tenant_id, event_ids, chunks)
+        vectors = await self._vectors_of(chunks, known)
+        rows = [chunk_row(c, v, self._embedder.model) for c, v in vectors]
+        points = [chunk_point(tenant_id, c, v, self._sparse) for c, v in vectors]
+        await self._outbox.save_chunks(tenant_id, event_ids, rows)
+        # Points go last and come back at once: between the two, searches miss them.
+        await self._vectors.delete_events(tenant_id, unsure)
         await self._vectors.upsert(points)
+        former = known.chunk_ids - {row.chunk_id for row in rows}
+        await self._vectors.delete_chunks(tenant_id, sorted(former))
+
+    async def _known(
+        self, tenant_id: UUID, event_ids: Sequence[UUID], chunks: Sequence[CutChunk]
+    ) -> KnownChunks:
+        return await self._outbox.get_known_chunks(
+            tenant_id,
+            event_ids=event_ids,
+            content_hashes=list({chunk.content_hash for chunk in chunks}),
+            embedding_model=self._embedder.model,
+        )
+
+    async def _vectors_of(
+        self, chunks: Sequence[CutChunk], known: KnownChunks
+    ) -> list[tuple[CutChunk, DenseVector]]:
+        texts = {chunk.content_hash: chunk.text for chunk in chunks}
+        vectors = await vectors_by_hash(texts, known.embeddings, self._embedder)
+        embedded = len(texts.keys() - known.embeddings.keys())
+        REUSED_CHUNKS.inc(len(chunks) - embedded)
+        return [(chunk, vectors[chunk.content_hash]) for chunk in chunks]
 
     def _cut(self, sources: Sequence[IndexableEvent]) -> list[CutChunk]:
         return [chunk for source in sources for chunk in cut(source, self._embedder)]
+
+
+def _may_be_half_done(entry: OutboxEntry) -> bool:
+    """Whether an earlier attempt, or another worker at the same key, may have written points."""
+    return entry.generation > 1 or entry.attempts > 1

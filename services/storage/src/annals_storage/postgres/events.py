@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from uuid import UUID
 
-from psycopg.rows import DictRow
-
 from annals_common.errors import ResourceNotFoundError
 from annals_storage.domain.events import Event, EventPage, EventQuery
-from annals_storage.domain.search import FoundEvent
 from annals_storage.postgres.database import Database, Params, sql
 from annals_storage.postgres.rows import event_from
 
@@ -39,18 +36,6 @@ class PostgresEvents:
         [rows] = await self._database.run(tenant_id, (sql("get_events"), params))
         return {row["event_id"]: event_from(row) for row in rows}
 
-    async def get_hits(
-        self, tenant_id: UUID, chunks: Sequence[tuple[UUID, int]]
-    ) -> dict[UUID, FoundEvent]:
-        """Return, by event id, the visible events of (event_id, chunk_index)."""
-        params = {
-            "tenant_id": tenant_id,
-            "event_ids": [event_id for event_id, _ in chunks],
-            "chunk_indexes": [chunk_index for _, chunk_index in chunks],
-        }
-        [rows] = await self._database.run(tenant_id, (sql("get_hits"), params))
-        return {row["event_id"]: _found_from(row) for row in rows}
-
     async def get_by_seq(self, tenant_id: UUID, conversation_id: UUID, seq: int) -> Event | None:
         """Return the event at a position, if it is visible."""
         params = {"tenant_id": tenant_id, "conversation_id": conversation_id, "seq": seq}
@@ -75,17 +60,6 @@ class PostgresEvents:
             return EventPage((), has_more=False)
         events = tuple(map(event_from, rows))
         return EventPage(events, rows[0]["has_more"], rows[0]["view_branch"])
-
-
-def _found_from(row: DictRow) -> FoundEvent:
-    return FoundEvent(
-        event=event_from(row),
-        chunk_start=row["start_char"],
-        chunk_end=row["end_char"],
-        agent_id=row["agent_id"],
-        user_id=row["user_id"],
-        session_id=row["session_id"],
-    )
 
 
 def _params(tenant_id: UUID, query: EventQuery) -> Params:

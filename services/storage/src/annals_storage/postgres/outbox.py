@@ -11,6 +11,9 @@ from annals_storage.domain.indexing import (
     Backlog,
     ChunkRow,
     IndexableEvent,
+    IndexableMemory,
+    KnownChunks,
+    MemoryEmbedding,
     OutboxEntry,
     OutboxKind,
     OutboxTotals,
@@ -23,24 +26,9 @@ MAX_ATTEMPTS = 10
 _CLAIM = "SELECT * FROM annals.claim_outbox(%(owner)s, %(limit)s, %(lease)s)"
 _RELEASE = "SELECT annals.release_outbox(%(owner)s) AS released"
 _TOTALS = "SELECT * FROM annals.outbox_totals()"
-# The chunks of deleted conversations stay, for a restore, but must not be in the mirror.
-_COUNT_CHUNKS = """
-SELECT count(*) AS chunks
-FROM annals.chunks AS k
-JOIN annals.conversations AS c USING (tenant_id, conversation_id)
-WHERE k.tenant_id = %(tenant_id)s AND c.deleted_at IS NULL
-"""
 _CONVERSATION_IS_DELETED = """
 SELECT deleted_at IS NOT NULL AS deleted FROM annals.conversations
 WHERE tenant_id = %(tenant_id)s AND conversation_id = %(conversation_id)s
-"""
-_LIST_CHUNKS = """
-SELECT k.chunk_id, k.event_id
-FROM annals.chunks AS k
-JOIN annals.conversations AS c USING (tenant_id, conversation_id)
-WHERE k.tenant_id = %(tenant_id)s AND c.deleted_at IS NULL
-  AND (%(after)s::uuid IS NULL OR k.chunk_id > %(after)s)
-ORDER BY k.chunk_id LIMIT %(limit)s
 """
 
 
@@ -71,11 +59,13 @@ class PostgresOutbox:
         tenant_id: UUID,
         *,
         conversation_ids: Sequence[UUID] = (),
+        kinds: Sequence[OutboxKind] = (),
         enqueued_until: datetime | None = None,
     ) -> Backlog:
-        """Return the backlog of a tenant, or of some conversations up to a moment."""
+        """Return the backlog of a tenant, or of some conversations or kinds, up to a moment."""
         params = {
             "tenant_id": tenant_id,
+            "kinds": [kind.value for kind in kinds] or None,
             "conversation_ids": list(conversation_ids) or None,
             "enqueued_until": enqueued_until,
         }
@@ -83,25 +73,76 @@ class PostgresOutbox:
         return Backlog(**row)
 
     async def count_chunks(self, tenant_id: UUID) -> int:
-        """Return the number of chunks of a tenant that belong into the mirror."""
-        [[row]] = await self._database.run(tenant_id, (_COUNT_CHUNKS, {"tenant_id": tenant_id}))
+        """Return the number of chunks and memories of a tenant that belong into the mirror."""
+        params = {"tenant_id": tenant_id}
+        [[row]] = await self._database.run(tenant_id, (sql("count_mirrored"), params))
         return int(row["chunks"])
 
     async def list_chunks(
         self, tenant_id: UUID, *, after: UUID | None, limit: int
     ) -> list[tuple[UUID, UUID]]:
-        """Page through (chunk_id, event_id) of what belongs into the mirror, by chunk_id."""
+        """Page through what belongs into the mirror, ordered by the first of each pair.
+
+        Pairs are (chunk_id, event_id) for chunks and twice the id for memories.
+        """
         params = {"tenant_id": tenant_id, "after": after, "limit": limit}
-        [rows] = await self._database.run(tenant_id, (_LIST_CHUNKS, params))
-        return [(row["chunk_id"], row["event_id"]) for row in rows]
+        [rows] = await self._database.run(tenant_id, (sql("list_mirrored"), params))
+        return [(row["point_id"], row["source_id"]) for row in rows]
 
     async def get_indexable(
         self, tenant_id: UUID, event_ids: Sequence[UUID]
     ) -> dict[UUID, IndexableEvent]:
-        """Return the events as they are now, by id; erased ones are missing."""
+        """Return the events as they are now, by id; unknown ones are missing."""
         params = {"tenant_id": tenant_id, "event_ids": list(event_ids)}
         [rows] = await self._database.run(tenant_id, (sql("get_indexable"), params))
         return {row["event_id"]: _indexable_from(row) for row in rows}
+
+    async def get_known_chunks(
+        self,
+        tenant_id: UUID,
+        *,
+        event_ids: Sequence[UUID],
+        content_hashes: Sequence[bytes],
+        embedding_model: str,
+    ) -> KnownChunks:
+        """Return the chunks these events have, and embeddings of texts that have one."""
+        params = {
+            "tenant_id": tenant_id,
+            "event_ids": list(event_ids),
+            "content_hashes": list(content_hashes),
+            "embedding_model": embedding_model,
+        }
+        embeddings, chunks = await self._database.run(
+            tenant_id, (sql("get_known_embeddings"), params), (sql("get_chunk_ids"), params)
+        )
+        return KnownChunks(
+            embeddings={row["content_hash"]: row["embedding"] for row in embeddings},
+            chunk_ids=frozenset(row["chunk_id"] for row in chunks),
+        )
+
+    async def get_indexable_memories(
+        self, tenant_id: UUID, memory_ids: Sequence[UUID], embedding_model: str
+    ) -> dict[UUID, IndexableMemory]:
+        """Return the memories as they are now, by id; deleted ones are missing."""
+        params = {
+            "tenant_id": tenant_id,
+            "memory_ids": list(memory_ids),
+            "embedding_model": embedding_model,
+        }
+        [rows] = await self._database.run(tenant_id, (sql("get_indexable_memories"), params))
+        return {
+            row["memory_id"]: IndexableMemory(**{**row, "tags": tuple(row["tags"])}) for row in rows
+        }
+
+    async def save_memory_embeddings(
+        self, tenant_id: UUID, embeddings: Sequence[MemoryEmbedding], embedding_model: str
+    ) -> None:
+        """Keep these embeddings, save those of memories that have changed since."""
+        columns = {
+            name: [getattr(item, name) for item in embeddings] for name in MemoryEmbedding.__slots__
+        }
+        params = {"tenant_id": tenant_id, "embedding_model": embedding_model, **columns}
+        await self._database.run(tenant_id, (sql("save_memory_embeddings"), params))
 
     async def is_conversation_deleted(self, tenant_id: UUID, conversation_id: UUID) -> bool:
         """Whether it is deleted or does not exist."""
@@ -110,7 +151,7 @@ class PostgresOutbox:
         return bool(rows[0]["deleted"]) if rows else True
 
     async def enqueue_conversation_events(self, tenant_id: UUID, conversation_id: UUID) -> None:
-        """Have every event of a conversation mirrored again."""
+        """Have every event and memory of a conversation mirrored again."""
         params = {"tenant_id": tenant_id, "conversation_id": conversation_id}
         await self._database.run(tenant_id, (sql("enqueue_conversation_events"), params))
 
@@ -174,6 +215,7 @@ def _indexable_from(row: dict[str, Any]) -> IndexableEvent:
     return IndexableEvent(
         event=event_from(row),
         deleted=row["deleted"],
+        current=row["current"],
         agent_id=row["agent_id"],
         user_id=row["user_id"],
         session_id=row["session_id"],

@@ -1,4 +1,5 @@
--- The chunks of an event are replaced as a whole; ids repeat when the cut repeats.
+-- The chunks of an event are replaced as a whole; ids repeat when the cut repeats, and a chunk
+-- that repeats as a whole is left as it is.
 WITH fresh AS (
   SELECT * FROM unnest(
     %(chunk_id)s::uuid[], %(event_id)s::uuid[], %(conversation_id)s::uuid[],
@@ -21,3 +22,6 @@ ON CONFLICT (tenant_id, chunk_id) DO UPDATE
 SET start_char = excluded.start_char, end_char = excluded.end_char,
     token_count = excluded.token_count, content_hash = excluded.content_hash,
     embedding = excluded.embedding, embedding_model = excluded.embedding_model
+WHERE (chunks.content_hash, chunks.start_char, chunks.end_char, chunks.embedding_model)
+      IS DISTINCT FROM (excluded.content_hash, excluded.start_char, excluded.end_char,
+                        excluded.embedding_model)

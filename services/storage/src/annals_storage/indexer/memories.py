@@ -1,0 +1,88 @@
+"""Makes the mirror match the memories of one tenant."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from uuid import UUID
+
+import numpy as np
+
+from annals_storage.domain.indexing import IndexableMemory, MemoryEmbedding
+from annals_storage.domain.search import DenseVector, MemoryPoint
+from annals_storage.indexer.chunker import spans_of
+from annals_storage.indexer.embeddings import content_hash, from_bytes, to_bytes, vectors_by_hash
+from annals_storage.ports import Embedder, Outbox, VectorIndex
+
+
+class MemoryMirror:
+    """Brings memories into the engine, or takes them out. A memory is one point."""
+
+    def __init__(self, *, outbox: Outbox, vectors: VectorIndex, embedder: Embedder) -> None:
+        self._outbox, self._vectors, self._embedder = outbox, vectors, embedder
+
+    async def refresh(self, tenant_id: UUID, memory_ids: Sequence[UUID]) -> None:
+        """Mirror these memories as their rows are now; safe to repeat."""
+        found = await self._outbox.get_indexable_memories(
+            tenant_id, memory_ids, self._embedder.model
+        )
+        present = {key: item for key, item in found.items() if not item.deleted}
+        gone = [memory_id for memory_id in memory_ids if memory_id not in present]
+        await self._vectors.delete_memories(tenant_id, gone)
+        fresh = await self._embed([m for m in present.values() if m.embedding is None])
+        await self._save(tenant_id, present, fresh)
+        await self._vectors.upsert([_point(tenant_id, item, fresh) for item in present.values()])
+
+    async def _save(
+        self,
+        tenant_id: UUID,
+        memories: dict[UUID, IndexableMemory],
+        fresh: dict[UUID, DenseVector],
+    ) -> None:
+        if not fresh:
+            return
+        embeddings = [
+            MemoryEmbedding(memory_id, memories[memory_id].version, to_bytes(vector))
+            for memory_id, vector in fresh.items()
+        ]
+        await self._outbox.save_memory_embeddings(tenant_id, embeddings, self._embedder.model)
+
+    async def _embed(self, memories: Sequence[IndexableMemory]) -> dict[UUID, DenseVector]:
+        pieces = await asyncio.to_thread(
+            lambda: {m.memory_id: _pieces(m.content, self._embedder) for m in memories}
+        )
+        texts = {content_hash(text): text for own in pieces.values() for text, _ in own}
+        vectors = await vectors_by_hash(texts, {}, self._embedder)
+        return {
+            memory_id: _centre([(vectors[content_hash(text)], tokens) for text, tokens in own])
+            for memory_id, own in pieces.items()
+        }
+
+
+def _pieces(content: str, embedder: Embedder) -> list[tuple[str, int]]:
+    """Return (text, tokens) of what fits the model's window; at least one."""
+    spans = spans_of(content, embedder)
+    return [(content[s.start : s.end], s.token_count) for s in spans] or [(content, 1)]
+
+
+def _centre(parts: Sequence[tuple[DenseVector, int]]) -> DenseVector:
+    """Return the mean by tokens, of length 1: a memory has one vector, however long it is."""
+    if len(parts) == 1:
+        return parts[0][0]
+    weights = np.array([tokens for _, tokens in parts], np.float32)
+    total: DenseVector = weights @ np.stack([vector for vector, _ in parts])
+    return total / np.float32(np.linalg.norm(total) or 1.0)
+
+
+def _point(tenant_id: UUID, memory: IndexableMemory, fresh: dict[UUID, DenseVector]) -> MemoryPoint:
+    stored = memory.embedding
+    return MemoryPoint(
+        memory_id=memory.memory_id,
+        tenant_id=tenant_id,
+        conversation_id=memory.conversation_id,
+        dense=fresh[memory.memory_id] if stored is None else from_bytes(stored),
+        tags=memory.tags,
+        agent_id=memory.agent_id,
+        user_id=memory.user_id,
+        session_id=memory.session_id,
+    )

@@ -1,0 +1,2 @@
+SELECT chunk_id FROM annals.chunks
+WHERE tenant_id = %(tenant_id)s AND event_id = ANY(%(event_ids)s)

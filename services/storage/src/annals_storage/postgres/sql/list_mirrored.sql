@@ -1,0 +1,19 @@
+-- A page of what belongs into the mirror: see count_mirrored.sql.
+(SELECT k.chunk_id AS point_id, k.event_id AS source_id
+ FROM annals.chunks AS k
+ JOIN annals.conversations AS c USING (tenant_id, conversation_id)
+ WHERE k.tenant_id = %(tenant_id)s AND c.deleted_at IS NULL
+   AND (%(after)s::uuid IS NULL OR k.chunk_id > %(after)s)
+   AND NOT EXISTS (
+     SELECT FROM annals.events AS e
+     WHERE e.tenant_id = %(tenant_id)s AND e.event_id = k.event_id
+       AND (e.deleted_at IS NOT NULL OR e.erased_at IS NOT NULL))
+ ORDER BY k.chunk_id LIMIT %(limit)s)
+UNION ALL
+(SELECT m.memory_id, m.memory_id
+ FROM annals.memories AS m
+ JOIN annals.conversations AS c USING (tenant_id, conversation_id)
+ WHERE m.tenant_id = %(tenant_id)s AND c.deleted_at IS NULL AND m.embedding IS NOT NULL
+   AND (%(after)s::uuid IS NULL OR m.memory_id > %(after)s)
+ ORDER BY m.memory_id LIMIT %(limit)s)
+ORDER BY point_id LIMIT %(limit)s
