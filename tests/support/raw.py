@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import AsyncIterable, Awaitable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -150,6 +150,32 @@ class Raw:
             return bytes(await stub(raw, timeout=timeout_s, metadata=tuple(metadata)))
         except grpc.aio.AioRpcError as error:
             raise RpcFailedError(failure_of(error)) from None
+
+    def answers(self, name: str, request: Message, *, timeout_s: float | None = TIMEOUT_S) -> Any:
+        """Open a call of a method that answers with a stream."""
+        method = methods()[name]
+        stub = self.channel.unary_stream(
+            path_of(method),
+            request_serializer=type(request).SerializeToString,
+            response_deserializer=GetMessageClass(method.output_type).FromString,
+        )
+        return stub(request, timeout=timeout_s, metadata=self.metadata())
+
+    def upload(
+        self,
+        name: str,
+        requests: Iterable[Message] | AsyncIterable[Message],
+        *,
+        timeout_s: float | None = TIMEOUT_S,
+    ) -> Any:
+        """Open a call of a method that takes a stream and answers once."""
+        method = methods()[name]
+        stub = self.channel.stream_unary(
+            path_of(method),
+            request_serializer=GetMessageClass(method.input_type).SerializeToString,
+            response_deserializer=GetMessageClass(method.output_type).FromString,
+        )
+        return stub(requests, timeout=timeout_s, metadata=self.metadata())
 
     def stream_append(self, *, timeout_s: float = TIMEOUT_S) -> Any:
         """Open a StreamAppendEvents call."""

@@ -30,12 +30,13 @@ Check = Callable[[], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class ServiceSpec:
-    """What a process serves."""
+    """What a process serves. `lasting`: methods whose calls do not count as calls at a time."""
 
     names: tuple[str, ...]
     register: Callable[[grpc.aio.Server], None]
     middlewares: Sequence[Middleware]
     check: Check
+    lasting: frozenset[str] = frozenset()
 
 
 class RunningServer:
@@ -105,7 +106,8 @@ async def start_server(spec: ServiceSpec, settings: ServerSettings) -> RunningSe
 
 
 def _chain(spec: ServiceSpec, settings: ServerSettings) -> ChainInterceptor:
-    limits = (limit_concurrency(settings.max_concurrent_calls), require_time)
+    concurrency = limit_concurrency(settings.max_concurrent_calls, lasting=spec.lasting)
+    limits = (concurrency, require_time)
     return ChainInterceptor(observe, (*limits, *spec.middlewares))
 
 

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 
 from annals_common.errors import DeadlineExceededError, OverloadedError
 from annals_common.interceptors.chain import Call, Middleware
 
 
-def limit_concurrency(max_calls: int) -> Middleware:
-    """Serve at most `max_calls` calls at a time; refuse the rest with OVERLOADED."""
+def limit_concurrency(max_calls: int, *, lasting: Collection[str] = ()) -> Middleware:
+    """Serve at most `max_calls` calls at a time; refuse the rest with OVERLOADED.
+
+    `lasting`: methods whose calls mostly wait, and which limit themselves.
+    """
     running = 0
 
     @asynccontextmanager
-    async def limited(_call: Call) -> AsyncIterator[None]:
+    async def limited(call: Call) -> AsyncIterator[None]:
         nonlocal running
+        if call.method_name in lasting:
+            yield
+            return
         if running >= max_calls:
             raise OverloadedError(f"{max_calls} calls are being served")
         running += 1

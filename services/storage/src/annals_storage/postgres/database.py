@@ -29,6 +29,7 @@ Rows = list[DictRow]
 
 _SET_TENANT = "SELECT set_config('annals.tenant_id', $1, true)"
 _RESET_TENANT = ""
+_READ_ONE_MOMENT = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
 
 
 _PLACEHOLDER = re.compile(r"%\((?P<name>\w+)\)s")
@@ -104,6 +105,14 @@ class Database:
         Commits at the end of the block; an exception rolls back.
         """
         async with self._connection() as connection, connection.transaction():
+            await connection.execute(_SET_TENANT, [str(tenant_id)])
+            yield Transaction(connection)
+
+    @asynccontextmanager
+    async def snapshot(self, tenant_id: UUID) -> AsyncIterator[Transaction]:
+        """Open a transaction that only reads, all of it as of its first statement."""
+        async with self._connection() as connection, connection.transaction():
+            await connection.execute(_READ_ONE_MOMENT)
             await connection.execute(_SET_TENANT, [str(tenant_id)])
             yield Transaction(connection)
 
