@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import pairwise
 from typing import Any
 from uuid import uuid4
 
@@ -175,7 +176,7 @@ class TestCycles:
     @pytest.mark.parametrize("kind", ACYCLIC)
     async def test_are_refused_over_any_distance(self, tenant: Tenant, kind: str) -> None:
         chain = [node("EXTERNAL", f"step {number}") for number in range(5)]
-        for source, target in zip(chain, chain[1:], strict=False):
+        for source, target in pairwise(chain):
             await relate(tenant, kind, source, target)
 
         refused = await failure(relate(tenant, kind, chain[-1], chain[0]))
