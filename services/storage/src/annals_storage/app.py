@@ -14,47 +14,92 @@ from annals.storage.v1 import (
     conversation_service_pb2_grpc,
     event_service_pb2_grpc,
     index_service_pb2_grpc,
+    memory_service_pb2_grpc,
+    provider_service_pb2_grpc,
+    relationship_service_pb2_grpc,
     search_service_pb2_grpc,
     tenant_service_pb2_grpc,
+    usage_service_pb2_grpc,
 )
 from annals_common.errors import DependencyUnavailableError
 from annals_common.metrics import registered, serving_metrics
 from annals_common.server import RunningServer, ServiceSpec, start_server
 from annals_storage.commands.authentication import Authenticate
+from annals_storage.commands.changing import ChangeEvents
+from annals_storage.commands.end_users import IdentifyEndUser
 from annals_storage.commands.grouping import GroupCommit
+from annals_storage.commands.growth import GrowthAlert
+from annals_storage.commands.memories import SearchMemories
+from annals_storage.commands.notifying import NotifyingAppends
 from annals_storage.commands.query_embedding import QueryEmbeddings
+from annals_storage.commands.search_log import SearchLog
 from annals_storage.commands.searching import SearchEvents
-from annals_storage.commands.tenancy import RevokeApiKey
+from annals_storage.commands.signing_keys import CreateSigningKey, RevokeSigningKey
+from annals_storage.commands.tenancy import RevokeApiKey, UpdateAgent
+from annals_storage.commands.user_tokens import VerifyUserToken
+from annals_storage.commands.watching import Wakes, WatchEvents, WatchStores
+from annals_storage.domain.sealing import SecretBox
 from annals_storage.embedding.bm25 import Bm25Encoder
 from annals_storage.embedding.fastembed_model import FastembedEmbedder
 from annals_storage.embedding.loading import load_embedder
 from annals_storage.embedding.tokens import TiktokenCounter
-from annals_storage.handlers.access import authenticated
+from annals_storage.handlers.access import Access, authenticated
+from annals_storage.handlers.agents import AgentHandler
+from annals_storage.handlers.api_keys import ApiKeyHandler
+from annals_storage.handlers.branches import BranchHandler
 from annals_storage.handlers.composition import compose
+from annals_storage.handlers.conversation_status import ConversationStatusHandler
 from annals_storage.handlers.conversations import ConversationHandler
+from annals_storage.handlers.event_changes import EventChangesHandler
 from annals_storage.handlers.event_reads import EventReadHandler
 from annals_storage.handlers.events import EventHandler
 from annals_storage.handlers.index import IndexHandler
+from annals_storage.handlers.memories import MemoryHandler
+from annals_storage.handlers.memory_input import EmbeddingSpace
+from annals_storage.handlers.providers import ProviderHandler
+from annals_storage.handlers.relationships import RelationshipHandler
 from annals_storage.handlers.search import SearchHandler
+from annals_storage.handlers.search_log import SearchLogHandler
+from annals_storage.handlers.session_merges import SessionMergeHandler
+from annals_storage.handlers.signing_keys import SigningKeyHandler
 from annals_storage.handlers.tenants import TenantHandler
+from annals_storage.handlers.usage import UsageHandler
+from annals_storage.handlers.watch import WatchHandler
 from annals_storage.indexer.mirror import Mirror
 from annals_storage.indexer.worker import Indexer
 from annals_storage.ports import VectorIndex
 from annals_storage.postgres.appends import PostgresAppends
+from annals_storage.postgres.branches import PostgresBranches
 from annals_storage.postgres.conversations import PostgresConversations
 from annals_storage.postgres.database import Database
+from annals_storage.postgres.event_changes import PostgresEventChanges
 from annals_storage.postgres.events import PostgresEvents
 from annals_storage.postgres.guard import check_database
+from annals_storage.postgres.hits import PostgresHits
+from annals_storage.postgres.memories import PostgresMemories
+from annals_storage.postgres.notifications import PostgresNotifications
 from annals_storage.postgres.outbox import PostgresOutbox
 from annals_storage.postgres.pool_metrics import PoolCollector
+from annals_storage.postgres.provider_logs import PostgresProviderLogs
+from annals_storage.postgres.relationships import PostgresRelationships
+from annals_storage.postgres.search_log import PostgresSearchLog
+from annals_storage.postgres.session_merges import PostgresSessionMerges
+from annals_storage.postgres.signing_keys import PostgresSigningKeys
 from annals_storage.postgres.tenants import PostgresTenants
+from annals_storage.postgres.turns import PostgresTurns
+from annals_storage.postgres.usage import PostgresUsage
+from annals_storage.postgres.watch import PostgresWatch
 from annals_storage.settings import StorageSettings
 from annals_storage.vectors.edge import EdgeVectorIndex
 
 SERVICES = tuple(
     f"annals.storage.v1.{name}Service"
-    for name in ("Conversation", "Event", "Index", "Search", "Tenant")
+    for name in (
+        *("Conversation", "Event", "Index", "Memory", "Provider", "Relationship", "Search", "Tenant"),
+        "Usage",
+    )
 )
+LASTING_METHODS = frozenset({"WatchEvents"})
 RETRY_SECONDS = 1.0
 VECTORS_FOLDER = "vectors"
 """Where the embedded engine lives in the data directory."""
@@ -69,6 +114,14 @@ class Adapters:
     vectors: VectorIndex
     embedder: FastembedEmbedder
     sparse: Bm25Encoder
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """What connects commits with watches."""
+
+    notifications: PostgresNotifications
+    wakes: Wakes
 
 
 class StorageApp:
@@ -95,16 +148,34 @@ class StorageApp:
         if self._settings.run_indexer:
             self.indexing = asyncio.create_task(_indexer(adapters, self._settings).run())
             self._stack.push_async_callback(_cancelled, self.indexing)
-        grouping = GroupCommit(PostgresAppends(adapters.database))
+        alert = GrowthAlert(large_events=self._settings.large_conversation_events)
+        live = await open_live(self._settings, self._stack)
+        appends = NotifyingAppends(PostgresAppends(adapters.database), live.notifications)
+        grouping = GroupCommit(appends, alert)
         self._stack.push_async_callback(grouping.drain)
+        search_log = SearchLog(PostgresSearchLog(adapters.database))
+        search_log.start()
+        self._stack.push_async_callback(search_log.drain)
         self._stack.enter_context(serving_metrics(self._settings.server.metrics_address))
-        spec = _service_spec(adapters, outbox, grouping, self._settings)
+        spec = _service_spec(adapters, outbox, grouping, live, search_log, self._settings)
         self._server = await start_server(spec, self._settings.server)
         self._stack.push_async_callback(self._server.drain)
+        # Watches never finish by themselves: they end before the other calls are waited for.
+        self._stack.callback(live.wakes.close)
 
     async def stop(self) -> None:
         """Drain the calls, then let go of everything, last opened first."""
         await self._stack.aclose()
+
+
+async def open_live(settings: StorageSettings, stack: AsyncExitStack) -> Live:
+    """Listen for notifications until the stack closes."""
+    wakes = Wakes()
+    notifications = PostgresNotifications(settings.database_url.get_secret_value(), wakes.wake)
+    stack.push_async_callback(notifications.close)
+    listening = asyncio.create_task(notifications.listen())
+    stack.push_async_callback(_cancelled, listening)
+    return Live(notifications, wakes)
 
 
 async def open_adapters(settings: StorageSettings, stack: AsyncExitStack) -> Adapters:
@@ -168,35 +239,105 @@ def _indexer(adapters: Adapters, settings: StorageSettings) -> Indexer:
 
 
 def _service_spec(
-    adapters: Adapters, outbox: PostgresOutbox, grouping: GroupCommit, settings: StorageSettings
+    adapters: Adapters,
+    outbox: PostgresOutbox,
+    grouping: GroupCommit,
+    live: Live,
+    search_log: SearchLog,
+    settings: StorageSettings,
 ) -> ServiceSpec:
     tenants = PostgresTenants(adapters.database)
-    authenticate = Authenticate(tenants, admin_key_hash=settings.admin_key_hash)
+    signing_keys = PostgresSigningKeys(adapters.database)
+    secret_box = SecretBox(settings.secrets_key_bytes) if settings.secrets_key_bytes else None
+    verify = VerifyUserToken(signing_keys, secret_box)
+    authenticate = Authenticate(
+        tenants, IdentifyEndUser(verify), admin_key_hash=settings.admin_key_hash
+    )
     events = PostgresEvents(adapters.database)
+    changes = ChangeEvents(
+        turns=PostgresTurns(adapters.database), changes=PostgresEventChanges(adapters.database)
+    )
+    conversations = PostgresConversations(adapters.database)
+    access = Access(conversations)
+    watch = WatchEvents(
+        WatchStores(conversations, events, tenants, PostgresWatch(adapters.database)),
+        live.wakes,
+        max_watches=settings.max_watches,
+        poll_seconds=settings.watch_poll_seconds,
+    )
+    embeddings = QueryEmbeddings(adapters.embedder)
     search = SearchEvents(
-        embeddings=QueryEmbeddings(adapters.embedder),
+        embeddings=embeddings,
         sparse=adapters.sparse,
         vectors=adapters.vectors,
-        events=events,
+        hits=PostgresHits(adapters.database),
         outbox=outbox,
     )
+    memories = PostgresMemories(adapters.database)
+    search_memories = SearchMemories(
+        embeddings=embeddings, vectors=adapters.vectors, memories=memories, outbox=outbox
+    )
+    space = EmbeddingSpace(adapters.embedder.model, adapters.embedder.dimensions)
 
     def register(server: grpc.aio.Server) -> None:
         tenant_service_pb2_grpc.add_TenantServiceServicer_to_server(
-            TenantHandler(tenants, RevokeApiKey(tenants, authenticate)), server
+            compose(
+                tenant_service_pb2_grpc.TenantServiceServicer,
+                TenantHandler(tenants),
+                AgentHandler(tenants, UpdateAgent(tenants, authenticate)),
+                ApiKeyHandler(tenants, RevokeApiKey(tenants, authenticate)),
+                SigningKeyHandler(
+                    signing_keys,
+                    CreateSigningKey(signing_keys, secret_box),
+                    RevokeSigningKey(signing_keys, verify),
+                ),
+            ),
+            server,
         )
         conversation_service_pb2_grpc.add_ConversationServiceServicer_to_server(
-            ConversationHandler(PostgresConversations(adapters.database)), server
+            compose(
+                conversation_service_pb2_grpc.ConversationServiceServicer,
+                ConversationHandler(conversations, access),
+                ConversationStatusHandler(conversations, access),
+                SessionMergeHandler(PostgresSessionMerges(adapters.database)),
+            ),
+            server,
         )
         event_service_pb2_grpc.add_EventServiceServicer_to_server(
             compose(
                 event_service_pb2_grpc.EventServiceServicer,
                 EventHandler(grouping=grouping, counter=TiktokenCounter()),
                 EventReadHandler(events),
+                EventChangesHandler(changes=changes, counter=TiktokenCounter()),
+                BranchHandler(PostgresBranches(adapters.database)),
+                WatchHandler(watch),
             ),
             server,
         )
-        search_service_pb2_grpc.add_SearchServiceServicer_to_server(SearchHandler(search), server)
+        relationship_service_pb2_grpc.add_RelationshipServiceServicer_to_server(
+            RelationshipHandler(PostgresRelationships(adapters.database)), server
+        )
+        usage_service_pb2_grpc.add_UsageServiceServicer_to_server(
+            UsageHandler(
+                PostgresUsage(adapters.database), large_events=settings.large_conversation_events
+            ),
+            server,
+        )
+        provider_service_pb2_grpc.add_ProviderServiceServicer_to_server(
+            ProviderHandler(PostgresProviderLogs(adapters.database)), server
+        )
+        memory_service_pb2_grpc.add_MemoryServiceServicer_to_server(
+            MemoryHandler(memories, search=search_memories, search_log=search_log, space=space),
+            server,
+        )
+        search_service_pb2_grpc.add_SearchServiceServicer_to_server(
+            compose(
+                search_service_pb2_grpc.SearchServiceServicer,
+                SearchHandler(search, search_log),
+                SearchLogHandler(PostgresSearchLog(adapters.database)),
+            ),
+            server,
+        )
         index_service_pb2_grpc.add_IndexServiceServicer_to_server(
             IndexHandler(outbox=outbox, vectors=adapters.vectors, embedder=adapters.embedder),
             server,
@@ -206,7 +347,7 @@ def _service_spec(
         await adapters.database.ping()
         await adapters.vectors.ping()
 
-    return ServiceSpec(SERVICES, register, [authenticated(authenticate)], check)
+    return ServiceSpec(SERVICES, register, [authenticated(authenticate)], check, LASTING_METHODS)
 
 
 async def _cancelled(task: asyncio.Task[None]) -> None:

@@ -11,9 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from annals_common.errors import AnnalsError
-from annals_common.principal import Scope
+from annals_common.principal import Actor, Scope
 from annals_storage.domain.appending import Append, AppendResult
 from annals_storage.domain.branches import Branch, NewBranch
+from annals_storage.domain.changing import (
+    EditedEvent,
+    EventEdit,
+    HistoryPage,
+    HistoryQuery,
+    StoredTurn,
+    TurnStore,
+)
 from annals_storage.domain.conversations import (
     Conversation,
     ConversationChange,
@@ -33,7 +41,8 @@ from annals_storage.domain.indexing import (
     OutboxKind,
     OutboxTotals,
 )
-from annals_storage.domain.ownership import Owner
+from annals_storage.domain.merging import Merge, Merged
+from annals_storage.domain.ownership import EndUserMode, Owner
 from annals_storage.domain.provider_logs import NewProviderLog, ProviderLog, ProviderLogPage
 from annals_storage.domain.relationships import (
     Attachment,
@@ -56,9 +65,11 @@ from annals_storage.domain.search import (
     SparseVector,
     VectorQuery,
 )
+from annals_storage.domain.search_log import LoggedSearch, SearchLogQuery
 from annals_storage.domain.signing import NewSigningKey, SigningKey
 from annals_storage.domain.tenancy import Agent, AgentChange, ApiKey, Credential, Tenant
 from annals_storage.domain.usage import ConversationSize, UsageQuery, UsageSum
+from annals_storage.domain.watching import Arrivals, Mark, Part, Place
 
 PageCursor = tuple[datetime, UUID] | None
 """(created_at, id) of the last row of the previous page; None for the first page."""
@@ -163,6 +174,28 @@ class AppendStore(Protocol):
         """Store appends of one tenant in one transaction; return an outcome for each."""
 
 
+class TurnStorage(Protocol):
+    """Where turns are stored."""
+
+    async def store(self, turn: TurnStore) -> StoredTurn:
+        """Store a turn, once for each idempotency key. Raises EventIsColdError."""
+
+
+class EventChangeStore(Protocol):
+    """Where stored events change, and their history is read."""
+
+    async def edit(self, edit: EventEdit) -> EditedEvent:
+        """Edit an event, once for each idempotency key. Raises EventIsColdError."""
+
+    async def set_deleted(
+        self, tenant_id: UUID, event_id: UUID, actor: Actor, *, deleted: bool
+    ) -> Event:
+        """Hide or show an event; return it as it is now. Raises EventIsColdError."""
+
+    async def history(self, tenant_id: UUID, query: HistoryQuery) -> HistoryPage:
+        """Return one page, newest first. Raises ResourceNotFoundError."""
+
+
 class EventStore(Protocol):
     """Where events are read."""
 
@@ -208,6 +241,37 @@ class BranchStore(Protocol):
         """Return one page, oldest first; empty only without the conversation or behind its end."""
 
 
+class MemoryStore(Protocol):
+    """Where memories are kept. Those of deleted conversations are not visible."""
+
+    async def store(self, tenant_id: UUID, new: NewMemory) -> StoreOutcome:
+        """Insert, or find what an earlier call stored."""
+
+    async def get(self, tenant_id: UUID, memory_ids: Sequence[UUID]) -> dict[UUID, FoundMemory]:
+        """Return the visible ones by id."""
+
+    async def page(self, tenant_id: UUID, query: MemoryQuery) -> list[Memory]:
+        """Return one page, newest first. Raises ResourceNotFoundError without the conversation."""
+
+    async def update(
+        self, tenant_id: UUID, change: MemoryChange
+    ) -> tuple[Memory | None, Memory | None]:
+        """Apply the change; return (changed, current). `changed` is None when nothing matched."""
+
+    async def delete(self, tenant_id: UUID, memory_id: UUID) -> bool:
+        """Delete it for good; return whether there was one."""
+
+
+class SearchLogStore(Protocol):
+    """Where searches are logged."""
+
+    async def write(self, tenant_id: UUID, searches: Sequence[LoggedSearch]) -> None:
+        """Keep searches of one tenant."""
+
+    async def page(self, tenant_id: UUID, query: SearchLogQuery) -> list[LoggedSearch]:
+        """Return one page, newest first."""
+
+
 class ConversationStore(Protocol):
     """Where conversations are kept."""
 
@@ -219,11 +283,6 @@ class ConversationStore(Protocol):
 
     async def get_by_host_id(self, tenant_id: UUID, host_id: str) -> Conversation | None:
         """Return what the host application knows by this id, deleted or not."""
-
-    async def get_current(
-        self, tenant_id: UUID, *, agent_id: UUID | None, user_id: str | None, session_id: str | None
-    ) -> Conversation | None:
-        """Return the last active one that takes events."""
 
     async def page(self, tenant_id: UUID, query: ConversationQuery) -> list[Conversation]:
         """Return one page, last active first."""
@@ -252,6 +311,16 @@ class OwnerStore(Protocol):
 
     async def owners(self, tenant_id: UUID, conversation_ids: Collection[UUID]) -> list[Owner]:
         """Return the owners of those that exist, deleted ones included."""
+
+    async def agent_mode(self, tenant_id: UUID, agent_id: UUID) -> EndUserMode | None:
+        """Return what an agent accepts of end users; None when there is no such agent."""
+
+
+class SessionMergeStore(Protocol):
+    """Where sessions become users'."""
+
+    async def merge(self, tenant_id: UUID, merge: Merge) -> Merged:
+        """Move what is left of a session. Raises SessionAlreadyMergedError."""
 
 
 class TenantStore(Protocol):

@@ -10,6 +10,7 @@ from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from annals_common.settings import ServerSettings
+from annals_storage.domain.sealing import secrets_key_from
 from annals_storage.embedding.minilm import MODEL_NAME
 
 _SHA256_HEX = re.compile(r"[0-9a-f]{64}")
@@ -34,6 +35,9 @@ class StorageSettings(BaseSettings):
     database_max_connections: int = Field(10, ge=1, le=1000, description="size of the pool")
     statement_timeout_ms: int = Field(30_000, ge=100, description="longest statement")
     admin_key_sha256: str = Field("", description="hex SHA-256 of the installation's admin key")
+    secrets_key: SecretStr = Field(
+        SecretStr(""), description="32 bytes in base64url; encrypts what tenants' tokens rest on"
+    )
     data_dir: Path = Field(Path("build/data"), description="model files and the embedded engine")
     embedding_model: str = Field(MODEL_NAME, description="any model fastembed knows")
     embedding_model_dir: Path | None = Field(None, description="a local model instead of the hub")
@@ -45,6 +49,13 @@ class StorageSettings(BaseSettings):
     qdrant_url: str = Field("", description="with vector_engine=server")
     qdrant_api_key: SecretStr = Field(SecretStr(""), description="of the Qdrant server")
     qdrant_collection: str = Field("annals", description="name of the alias")
+    large_conversation_events: int = Field(
+        10_000, ge=1, description="events from which a conversation is called large"
+    )
+    max_watches: int = Field(500, ge=1, description="more are refused: OVERLOADED")
+    watch_poll_seconds: float = Field(
+        5.0, gt=0, description="how long a watch waits at most when no notification comes"
+    )
     run_indexer: bool = Field(default=True, description="index in this process too")
     indexer_name: str = Field("", description="tells indexers' leases apart; empty: the host name")
 
@@ -62,6 +73,13 @@ class StorageSettings(BaseSettings):
             raise ValueError("must be 64 lower-case hexadecimal digits")
         return value
 
+    @field_validator("secrets_key")
+    @classmethod
+    def _check_secrets_key(cls, value: SecretStr) -> SecretStr:
+        if value.get_secret_value():
+            secrets_key_from(value.get_secret_value())
+        return value
+
     @model_validator(mode="after")
     def _check_engine(self) -> StorageSettings:
         if self.vector_engine == "server" and not self.qdrant_url:
@@ -69,6 +87,12 @@ class StorageSettings(BaseSettings):
         if self.vector_engine == "edge" and not self.run_indexer:
             raise ValueError("vector_engine=edge serves one process: run_indexer must be true")
         return self
+
+    @property
+    def secrets_key_bytes(self) -> bytes | None:
+        """The key as bytes, or None when there is none."""
+        encoded = self.secrets_key.get_secret_value()
+        return secrets_key_from(encoded) if encoded else None
 
     @property
     def admin_key_hash(self) -> bytes | None:

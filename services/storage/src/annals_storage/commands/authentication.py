@@ -1,83 +1,94 @@
-"""Who a key belongs to."""
+"""Who makes a call: whose key it is, and for which end user."""
 
 from __future__ import annotations
 
 import hmac
-from collections import OrderedDict
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from uuid import UUID
 
-from annals_common.errors import CredentialsInvalidError
-from annals_common.principal import Principal
-from annals_storage.domain.tenancy import ApiKey, hash_secret, tenant_of_secret
+from annals_common.errors import CredentialsInvalidError, FieldInvalidError
+from annals_common.principal import EndUser, Principal
+from annals_storage.commands.end_users import NOBODY, EndUserClaim, IdentifyEndUser
+from annals_storage.commands.remembering import Remembering, utc_now
+from annals_storage.domain.ownership import EndUserMode
+from annals_storage.domain.tenancy import Credential, hash_secret, tenant_of_secret
 from annals_storage.ports import TenantStore
-
-CACHE_TTL = timedelta(seconds=5)
-"""How long another replica may still accept a key revoked here."""
-CACHE_ENTRIES = 10_000
-
-
-def utc_now() -> datetime:
-    """Return the present moment."""
-    return datetime.now(UTC)
 
 
 class Authenticate:
-    """Maps secrets to principals, with a short memory."""
+    """Maps secrets, and what is claimed of the end user, to principals."""
 
     def __init__(
         self,
         tenants: TenantStore,
+        identify: IdentifyEndUser,
         *,
         admin_key_hash: bytes | None,
         now: Callable[[], datetime] = utc_now,
     ) -> None:
-        self._tenants = tenants
+        self._tenants, self._identify = tenants, identify
         self._admin_key_hash = admin_key_hash
         self._now = now
-        self._forgotten = 0
-        self._cache: OrderedDict[bytes, tuple[datetime, UUID, ApiKey]] = OrderedDict()
+        self._credentials = Remembering(self._lookup, now=now)
 
-    async def __call__(self, secret: str) -> Principal:
-        """Raises CredentialsInvalidError, alike for every kind of wrong key."""
+    async def __call__(
+        self, secret: str, claim: Callable[[], EndUserClaim], method: str
+    ) -> Principal:
+        """Return who calls `method`. The claim is read once the key is known to be good.
+
+        Raises CredentialsInvalidError, alike for every kind of wrong key; for a wrong end
+        user FieldInvalidError, UserTokenInvalidError or UserTokenRequiredError.
+        """
         key_hash = hash_secret(secret)
         if self._admin_key_hash and hmac.compare_digest(key_hash, self._admin_key_hash):
-            return Principal(tenant_id=None)
+            return _administrator(claim())
         tenant_id = tenant_of_secret(secret)
         if tenant_id is None:
             raise CredentialsInvalidError
-        return await self._tenant_principal(tenant_id, key_hash)
+        credential = await self._credential(tenant_id, key_hash)
+        end_user = await self._end_user(tenant_id, credential, claim(), method)
+        key = credential.key
+        return Principal(
+            tenant_id,
+            key.scopes,
+            key.api_key_id,
+            publishable=key.publishable,
+            agent_id=key.agent_id,
+            end_user=end_user,
+        )
 
-    def forget(self, api_key_id: UUID) -> None:
+    def forget_key(self, api_key_id: UUID) -> None:
         """Look the key up anew at its next use: it was revoked."""
-        self._forgotten += 1
-        for key_hash, (_, _, key) in list(self._cache.items()):
-            if key.api_key_id == api_key_id:
-                del self._cache[key_hash]
+        self._credentials.forget(lambda known: known.key.api_key_id == api_key_id)
 
-    async def _tenant_principal(self, tenant_id: UUID, key_hash: bytes) -> Principal:
-        key = self._cached(tenant_id, key_hash) or await self._lookup(tenant_id, key_hash)
-        if not key.is_valid_at(self._now()):
+    def forget_agent(self, agent_id: UUID) -> None:
+        """Look the keys of an agent up anew: what it accepts of end users has changed."""
+        self._credentials.forget(lambda known: known.key.agent_id == agent_id)
+
+    async def _credential(self, tenant_id: UUID, key_hash: bytes) -> Credential:
+        found = await self._credentials((tenant_id, key_hash))
+        if found is None or not found.key.is_valid_at(self._now()):
             raise CredentialsInvalidError
-        return Principal(tenant_id, key.scopes, key.api_key_id)
+        return found
 
-    def _cached(self, tenant_id: UUID, key_hash: bytes) -> ApiKey | None:
-        entry = self._cache.get(key_hash)
-        if entry is None or entry[0] <= self._now() or entry[1] != tenant_id:
+    async def _lookup(self, key: tuple[UUID, bytes]) -> Credential | None:
+        return await self._tenants.find_key(*key)
+
+    async def _end_user(
+        self, tenant_id: UUID, credential: Credential, claim: EndUserClaim, method: str
+    ) -> EndUser | None:
+        if credential.key.publishable:
+            claim.require()
+        if claim == NOBODY:
             return None
-        return entry[2]
+        # A secret key is bound to no agent: what the agent of a conversation accepts is looked
+        # at where the conversation is.
+        mode = credential.agent_mode or EndUserMode.TRUSTED
+        return await self._identify(tenant_id, claim, mode=mode, method=method)
 
-    async def _lookup(self, tenant_id: UUID, key_hash: bytes) -> ApiKey:
-        before = self._forgotten
-        key = await self._tenants.find_key(tenant_id, key_hash)
-        if key is None:
-            raise CredentialsInvalidError
-        if before != self._forgotten:
-            # A key was revoked meanwhile: what was read may be what was true before.
-            return key
-        self._cache[key_hash] = (self._now() + CACHE_TTL, tenant_id, key)
-        self._cache.move_to_end(key_hash)
-        while len(self._cache) > CACHE_ENTRIES:
-            self._cache.popitem(last=False)
-        return key
+
+def _administrator(claim: EndUserClaim) -> Principal:
+    if claim != NOBODY:
+        raise FieldInvalidError(claim.fields[0], "needs a tenant's key")
+    return Principal(tenant_id=None)

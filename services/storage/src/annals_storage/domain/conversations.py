@@ -8,6 +8,15 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
+from annals_common.ids import derived_uuid
+
+
+def host_conversation_uuid(tenant_id: UUID, host_id: str) -> UUID:
+    """Return the id of the conversation that the host application knows by `host_id`, where
+    nobody chose another one: whoever stores into it first arrives at the same row.
+    """
+    return derived_uuid("host conversation", tenant_id.bytes, host_id)
+
 
 class ConversationStatus(StrEnum):
     """Where a conversation stands, as stored."""
@@ -41,6 +50,17 @@ class Conversation:
     last_event_at: datetime | None = None
     ended_at: datetime | None = None
     deleted_at: datetime | None = None
+    host_id: str | None = None
+    org_id: str | None = None
+    provider_conversation_id: str = ""
+    last_response_id: str = ""
+    current_branch: int = 1
+    branch_count: int = 1
+    memory_count: int = 0
+    forked_from_conversation_id: UUID | None = None
+    forked_from_event_id: UUID | None = None
+    forked_from_seq: int | None = None
+    archived_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +76,9 @@ class NewConversation:
     title: str = ""
     client_context: dict[str, Any] = field(default_factory=dict)
     metadata: dict[str, Any] = field(default_factory=dict)
+    host_id: str | None = None
+    org_id: str | None = None
+    provider_conversation_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +96,10 @@ class Creation:
 
 @dataclass(frozen=True, slots=True)
 class ConversationQuery:
-    """A page of conversations, last active first. None and empty tuples mean "any".
+    """A page of conversations, last active first. None and what is empty mean "any".
 
+    `title_contains` is met whatever the case, `metadata` when the conversation's contains it.
+    `anonymous`: only those that belong to no user.
     `cursor` is (active_at, conversation_id) of the last row of the previous page.
     """
 
@@ -85,6 +110,10 @@ class ConversationQuery:
     active_after: datetime | None = None
     active_before: datetime | None = None
     show_deleted: bool = False
+    org_id: str | None = None
+    title_contains: str | None = None
+    metadata: dict[str, Any] = field(default_factory=dict)
+    anonymous: bool = False
     limit: int = 100
     cursor: tuple[datetime, UUID] | None = None
 

@@ -6,13 +6,17 @@ import base64
 import binascii
 import hashlib
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from annals_common.principal import Scope
+from annals_storage.domain.ownership import EndUserMode
 
 KEY_PREFIX = "annals_"
+PUBLISHABLE_PREFIX = "annals_pk_"
+"""Tells people, and scanners of pages, that the key may stand in a browser."""
 _SECRET_BYTES = 32
 _KEY_BYTES = 16 + _SECRET_BYTES
 
@@ -37,13 +41,24 @@ class Agent:
     temperature: float | None
     tools_json: str
     output_schema_json: str
+    end_user_mode: EndUserMode = EndUserMode.TRUSTED
+    context_injection: dict[str, Any] = field(default_factory=dict)
+    provider_logs_enabled: bool = False
     created_at: datetime | None = None
     updated_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
+class AgentChange:
+    """New values by field name; only the fields named are changed."""
+
+    agent_id: UUID
+    values: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class ApiKey:
-    """A credential, without its secret."""
+    """A credential, without its secret. With an agent it is publishable."""
 
     api_key_id: UUID
     display_name: str
@@ -51,26 +66,41 @@ class ApiKey:
     created_at: datetime
     expires_at: datetime | None = None
     revoked_at: datetime | None = None
+    agent_id: UUID | None = None
+
+    @property
+    def publishable(self) -> bool:
+        """Whether it may be kept in an end user's browser."""
+        return self.agent_id is not None
 
     def is_valid_at(self, now: datetime) -> bool:
         """Whether the key is accepted at this moment."""
         return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)
 
 
-def new_key_secret(tenant_id: UUID) -> str:
+@dataclass(frozen=True, slots=True)
+class Credential:
+    """A key in use, and what the agent of a publishable one accepts of end users."""
+
+    key: ApiKey
+    agent_mode: EndUserMode | None = None
+
+
+def new_key_secret(tenant_id: UUID, *, prefix: str = KEY_PREFIX) -> str:
     """Return a new secret. It names its tenant, so that the lookup of its hash runs under
     that tenant's row-level security like every other query.
     """
     raw = tenant_id.bytes + secrets.token_bytes(_SECRET_BYTES)
-    return KEY_PREFIX + base64.urlsafe_b64encode(raw).decode().rstrip("=")
+    return prefix + base64.urlsafe_b64encode(raw).decode().rstrip("=")
 
 
 def tenant_of_secret(secret: str) -> UUID | None:
     """Return the tenant a secret claims, or None when it is no secret of ours."""
-    if not secret.startswith(KEY_PREFIX):
+    prefix = PUBLISHABLE_PREFIX if secret.startswith(PUBLISHABLE_PREFIX) else KEY_PREFIX
+    if not secret.startswith(prefix):
         return None
     try:
-        raw = base64.b64decode(secret[len(KEY_PREFIX) :], altchars=b"-_", validate=True)
+        raw = base64.b64decode(secret[len(prefix) :], altchars=b"-_", validate=True)
     except (binascii.Error, ValueError):
         return None
     return UUID(bytes=raw[:16]) if len(raw) == _KEY_BYTES else None

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from uuid import UUID
 
 import structlog
 
-from annals_common.errors import CredentialsInvalidError, FieldInvalidError, ScopeMissingError
+from annals_common.errors import (
+    CredentialsInvalidError,
+    FieldInvalidError,
+    ResourceNotFoundError,
+    ScopeMissingError,
+    UserTokenRequiredError,
+)
 from annals_common.interceptors.chain import Call, Middleware
-from annals_common.principal import Scope, current_principal, set_current_principal
+from annals_common.principal import Principal, Scope, current_principal, set_current_principal
 from annals_common.validation import require_uuid
 from annals_storage.commands.authentication import Authenticate
+from annals_storage.commands.end_users import USER_KEY
+from annals_storage.domain.ownership import EndUserMode, reaches
+from annals_storage.handlers.end_users import claimed_end_user
+from annals_storage.ports import OwnerStore
 
 BEARER = "bearer "
 MAX_CREDENTIAL_CHARS = 4_096
@@ -23,7 +33,9 @@ def authenticated(authenticate: Authenticate) -> Middleware:
 
     @asynccontextmanager
     async def middleware(call: Call) -> AsyncIterator[None]:
-        principal = await authenticate(_secret(call))
+        principal = await authenticate(
+            _secret(call), lambda: claimed_end_user(call), call.method_name
+        )
         set_current_principal(principal)
         tenant = str(principal.tenant_id) if principal.tenant_id else "admin"
         structlog.contextvars.bind_contextvars(tenant_id=tenant)
@@ -40,11 +52,68 @@ def _secret(call: Call) -> str:
 
 
 def data_tenant(method: str) -> UUID:
-    """Return the caller's tenant. Raises ScopeMissingError unless the key may use its data."""
+    """Return the caller's tenant. Raises ScopeMissingError unless the key may use all its data:
+    calls made for an end user may not.
+    """
     principal = current_principal()
-    if principal.tenant_id is None or Scope.DATA not in principal.scopes:
+    if acts_for_end_user(principal):
+        raise ScopeMissingError(method, "a secret key, without end-user metadata")
+    return own_data_tenant(method)
+
+
+def own_data_tenant(method: str) -> UUID:
+    """Return the caller's tenant, also to an end user: who calls this must then check by
+    `Access` what the end user reaches. Raises ScopeMissingError.
+    """
+    principal = current_principal()
+    if principal.tenant_id is None or not (principal.publishable or Scope.DATA in principal.scopes):
         raise ScopeMissingError(method, "a tenant's key with the scope DATA")
     return principal.tenant_id
+
+
+def acts_for_end_user(principal: Principal) -> bool:
+    """Whether the call is made for an end user and reaches only what is theirs."""
+    return principal.publishable or principal.end_user is not None
+
+
+class Access:
+    """What a call reaches. Only calls made for an end user pay a read for it."""
+
+    def __init__(self, owners: OwnerStore) -> None:
+        self._owners = owners
+
+    async def conversation(self, method: str, conversation_id: UUID) -> UUID:
+        """Return the caller's tenant. Raises ScopeMissingError, and ResourceNotFoundError when
+        the conversation is not the end user's.
+        """
+        tenant_id = own_data_tenant(method)
+        if not await self.reachable([conversation_id]):
+            raise ResourceNotFoundError("conversation", str(conversation_id))
+        return tenant_id
+
+    async def creation(self, method: str, agent_id: UUID | None) -> None:
+        """Refuse a new conversation whose agent does not take the caller's user id. Raises as
+        authentication does with a publishable key, which is bound to an agent.
+        """
+        principal = current_principal()
+        whom = principal.end_user
+        if whom is None or whom.user_id is None or principal.publishable:
+            return
+        if agent_id is None or principal.tenant_id is None:
+            return
+        mode = await self._owners.agent_mode(principal.tenant_id, agent_id)
+        if mode is EndUserMode.ANONYMOUS:
+            raise FieldInvalidError(USER_KEY, "is refused: the agent's end users are anonymous")
+        if mode is EndUserMode.SIGNED and not whom.verified:
+            raise UserTokenRequiredError(method)
+
+    async def reachable(self, conversation_ids: Collection[UUID]) -> frozenset[UUID]:
+        """Return those the caller reaches. Without an end user that is all, unread."""
+        principal = current_principal()
+        if not acts_for_end_user(principal) or principal.tenant_id is None:
+            return frozenset(conversation_ids)
+        owners = await self._owners.owners(principal.tenant_id, frozenset(conversation_ids))
+        return frozenset(item.conversation_id for item in owners if reaches(principal, item))
 
 
 def require_installation_admin(method: str) -> None:
@@ -67,7 +136,7 @@ def _chosen_tenant(method: str, tenant_id: str, scopes: frozenset[Scope]) -> UUI
     principal = current_principal()
     if principal.tenant_id is None:
         return require_uuid(tenant_id, "tenant_id")
-    if not principal.scopes & scopes:
+    if acts_for_end_user(principal) or not principal.scopes & scopes:
         raise ScopeMissingError(method, " or ".join(sorted(scope.upper() for scope in scopes)))
     if tenant_id and tenant_id.lower() != str(principal.tenant_id):
         raise FieldInvalidError("tenant_id", "must be empty with a tenant's key", tenant_id)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 Servicer = TypeVar("Servicer")
 
 
-def compose(base: type[Servicer], *parts: object) -> Servicer:
+def compose(base: Callable[[], Servicer], *parts: object) -> Servicer:
     """Return a servicer of `base` whose methods are those of the parts.
 
     A method is a part's when the part has an attribute of its name. Raises ValueError when a
@@ -18,7 +19,7 @@ def compose(base: type[Servicer], *parts: object) -> Servicer:
     for name in names:
         owners = [part for part in parts if hasattr(part, name)]
         if len(owners) > 1:
-            raise ValueError(f"{base.__name__}.{name} is implemented by {len(owners)} parts")
+            raise ValueError(f"{type(servicer).__name__}.{name} is implemented by {len(owners)} parts")
         for owner in owners:
             setattr(servicer, name, getattr(owner, name))
     return servicer  # type: ignore[no-any-return]

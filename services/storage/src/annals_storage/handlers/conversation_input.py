@@ -13,11 +13,13 @@ from annals.storage.v1 import resources_pb2 as pb
 from annals_common.errors import FieldInvalidError
 from annals_common.ids import derived_uuid, uuid7
 from annals_common.validation import optional_uuid, struct, text
-from annals_storage.domain.conversations import NewConversation
+from annals_storage.domain.conversations import NewConversation, host_conversation_uuid
 
 MAX_OWNER_CHARS = 256
 MAX_TITLE_CHARS = 500
 MAX_METADATA_BYTES = 64 * 1024
+MAX_METADATA_FILTER_BYTES = 8 * 1024
+MAX_PROVIDER_ID_CHARS = 256
 CLIENT_CONTEXT_CHARS = {
     "page_url": 2_048,
     "referrer": 2_048,
@@ -31,11 +33,17 @@ def new_conversation(
     conversation: pb.Conversation, tenant_id: UUID, request_id: UUID | None
 ) -> NewConversation:
     """Return a validated conversation. Without an id of its own, a retry finds it by request_id."""
-    values = {path: read(conversation) for path, read in CHANGEABLE.items()}
+    values = {path: CHANGEABLE[path](conversation) for path in CREATABLE}
     refuse_two_owners(values)
     given = optional_uuid(conversation.conversation_id, "conversation.conversation_id")
+    host_id = host_conversation_id(
+        conversation.host_conversation_id, "conversation.host_conversation_id"
+    )
     draft = NewConversation(
-        conversation_id=given or _derived_id(tenant_id, request_id), creation_hash=b"", **values
+        conversation_id=given or _derived_id(tenant_id, host_id, request_id),
+        creation_hash=b"",
+        host_id=host_id,
+        **values,
     )
     return replace(draft, creation_hash=_hash(draft), request_id=request_id)
 
@@ -48,14 +56,23 @@ def refuse_two_owners(values: Mapping[str, Any]) -> None:
         )
 
 
-def _derived_id(tenant_id: UUID, request_id: UUID | None) -> UUID:
+def host_conversation_id(value: str, field: str) -> str | None:
+    """Return the id a host application knows a conversation by; None when it is empty."""
+    return text(value, field, max_chars=MAX_OWNER_CHARS) or None
+
+
+def _derived_id(tenant_id: UUID, host_id: str | None, request_id: UUID | None) -> UUID:
+    if host_id is not None:
+        return host_conversation_uuid(tenant_id, host_id)
     if request_id is None:
         return uuid7()
     return derived_uuid("conversation", tenant_id.bytes, request_id.bytes)
 
 
 def _hash(draft: NewConversation) -> bytes:
-    encoded = json.dumps(asdict(draft), sort_keys=True, default=str)
+    # What is left empty stays out, so that a field that is added later changes no hash.
+    fields = {name: value for name, value in asdict(draft).items() if name in _HASHED or value}
+    encoded = json.dumps(fields, sort_keys=True, default=str)
     return hashlib.sha256(encoded.encode()).digest()[:16]
 
 
@@ -63,6 +80,14 @@ def _owner(name: str) -> Callable[[pb.Conversation], str | None]:
     def read(conversation: pb.Conversation) -> str | None:
         value: str = getattr(conversation, name)
         return text(value, f"conversation.{name}", max_chars=MAX_OWNER_CHARS) or None
+
+    return read
+
+
+def _provider_id(name: str) -> Callable[[pb.Conversation], str]:
+    def read(conversation: pb.Conversation) -> str:
+        value: str = getattr(conversation, name)
+        return text(value, f"conversation.{name}", max_chars=MAX_PROVIDER_ID_CHARS)
 
     return read
 
@@ -91,10 +116,29 @@ def _client_context(conversation: pb.Conversation) -> dict[str, Any]:
 
 CHANGEABLE: dict[str, Callable[[pb.Conversation], Any]] = {
     "agent_id": _agent_id,
+    "org_id": _owner("org_id"),
     "user_id": _owner("user_id"),
     "session_id": _owner("session_id"),
     "title": _title,
+    "provider_conversation_id": _provider_id("provider_conversation_id"),
+    "last_response_id": _provider_id("last_response_id"),
     "client_context": _client_context,
     "metadata": _metadata,
 }
 """Fields a client may write, `status` aside, with their readers."""
+CREATABLE = tuple(name for name in CHANGEABLE if name != "last_response_id")
+"""Those of them that a new conversation may have."""
+_HASHED = frozenset(
+    (
+        "conversation_id",
+        "creation_hash",
+        "request_id",
+        "agent_id",
+        "user_id",
+        "session_id",
+        "title",
+        "client_context",
+        "metadata",
+    )
+)
+"""Fields that were part of the hash from the beginning, empty or not."""

@@ -1,4 +1,4 @@
-"""ConversationService."""
+"""ConversationService: creating, reading, listing, changing."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from typing import Any
 from uuid import UUID
 
 from annals.storage.v1 import conversation_service_pb2 as pb
-from annals.storage.v1 import conversation_service_pb2_grpc as pb_grpc
 from annals.storage.v1 import resources_pb2 as resources
-from annals_common.errors import FieldInvalidError
+from annals_common.errors import FieldInvalidError, ResourceNotFoundError
 from annals_common.paging import (
     cut_page,
     decode_page_token,
@@ -24,64 +23,94 @@ from annals_common.validation import (
     optional_uuid,
     page_size,
     require_uuid,
+    struct,
     text,
     timestamp,
 )
 from annals_storage.commands.conversations import (
     CreateConversation,
     UpdateConversation,
-    existing,
     visible,
 )
-from annals_storage.domain.conversations import ConversationChange, ConversationQuery
-from annals_storage.handlers.access import data_tenant
+from annals_storage.domain.conversations import (
+    Conversation,
+    ConversationChange,
+    ConversationQuery,
+    ConversationStatus,
+)
+from annals_storage.handlers.access import Access, data_tenant, own_data_tenant
 from annals_storage.handlers.conversation_input import (
     CHANGEABLE,
+    MAX_METADATA_FILTER_BYTES,
     MAX_OWNER_CHARS,
+    MAX_TITLE_CHARS,
+    host_conversation_id,
     new_conversation,
     refuse_two_owners,
 )
 from annals_storage.handlers.enums import STATUSES
 from annals_storage.handlers.output import conversation_message
+from annals_storage.handlers.ownership import own_draft, own_query
 from annals_storage.ports import ConversationStore
 
-MAX_SUMMARY_CHARS = 100_000
 MAX_VERSION = 2**62
 
 
-class ConversationHandler(pb_grpc.ConversationServiceServicer):
-    """Translates; the use cases are in commands.conversations."""
+class ConversationHandler:
+    """Creates, reads, lists and changes; the use cases are in commands.conversations."""
 
-    def __init__(self, conversations: ConversationStore) -> None:
-        self._conversations = conversations
+    def __init__(self, conversations: ConversationStore, access: Access) -> None:
+        self._conversations, self._access = conversations, access
         self._create = CreateConversation(conversations)
         self._update = UpdateConversation(conversations)
 
     async def CreateConversation(
         self, request: pb.CreateConversationRequest, context: Any
     ) -> pb.CreateConversationResponse:
-        tenant_id = data_tenant("CreateConversation")
+        tenant_id = own_data_tenant("CreateConversation")
         request_id = optional_uuid(request.request_id, "request_id")
-        new = new_conversation(request.conversation, tenant_id, request_id)
+        new = new_conversation(own_draft(request.conversation), tenant_id, request_id)
+        await self._access.creation("CreateConversation", new.agent_id)
         created = await self._create(tenant_id, new)
         return pb.CreateConversationResponse(conversation=conversation_message(created))
 
     async def GetConversation(
         self, request: pb.GetConversationRequest, context: Any
     ) -> pb.GetConversationResponse:
-        tenant_id = data_tenant("GetConversation")
+        if not request.conversation_id and request.host_conversation_id:
+            found = await self._by_host_id(request.host_conversation_id)
+            return pb.GetConversationResponse(conversation=conversation_message(found))
+        if request.host_conversation_id:
+            raise FieldInvalidError(
+                "host_conversation_id",
+                "must be empty when conversation_id is set",
+                request.host_conversation_id,
+            )
         conversation_id = require_uuid(request.conversation_id, "conversation_id")
-        found = await self._conversations.get(tenant_id, conversation_id)
-        return pb.GetConversationResponse(
-            conversation=conversation_message(visible(found, conversation_id))
-        )
+        tenant_id = await self._access.conversation("GetConversation", conversation_id)
+        found = visible(await self._conversations.get(tenant_id, conversation_id), conversation_id)
+        return pb.GetConversationResponse(conversation=conversation_message(found))
+
+    async def GetCurrentConversation(
+        self, request: pb.GetCurrentConversationRequest, context: Any
+    ) -> pb.GetCurrentConversationResponse:
+        tenant_id = own_data_tenant("GetCurrentConversation")
+        query = own_query("GetCurrentConversation", _current_query(request))
+        if query.user_id is None and query.session_id is None:
+            raise FieldInvalidError("user_id", "is required, or session_id")
+        found = await self._conversations.page(tenant_id, query)
+        if not found:
+            whose = query.user_id or query.session_id or ""
+            raise ResourceNotFoundError("conversation", f"active of {whose}")
+        return pb.GetCurrentConversationResponse(conversation=conversation_message(found[0]))
 
     async def ListConversations(
         self, request: pb.ListConversationsRequest, context: Any
     ) -> pb.ListConversationsResponse:
-        tenant_id = data_tenant("ListConversations")
+        tenant_id = own_data_tenant("ListConversations")
         limit = page_size(request.page_size)
-        found = await self._conversations.page(tenant_id, _query(request, tenant_id, limit + 1))
+        query = own_query("ListConversations", _query(request, tenant_id, limit + 1))
+        found = await self._conversations.page(tenant_id, query)
         page, has_more = cut_page(found, limit)
         response = pb.ListConversationsResponse(
             conversations=[conversation_message(item) for item in page]
@@ -98,40 +127,15 @@ class ConversationHandler(pb_grpc.ConversationServiceServicer):
         changed = await self._update(tenant_id, _change(request))
         return pb.UpdateConversationResponse(conversation=conversation_message(changed))
 
-    async def EndConversation(
-        self, request: pb.EndConversationRequest, context: Any
-    ) -> pb.EndConversationResponse:
-        tenant_id = data_tenant("EndConversation")
-        conversation_id = require_uuid(request.conversation_id, "conversation_id")
-        summary = text(request.summary, "summary", max_chars=MAX_SUMMARY_CHARS) or None
-        ended = await self._conversations.end(tenant_id, conversation_id, summary)
-        return pb.EndConversationResponse(
-            conversation=conversation_message(visible(ended, conversation_id))
-        )
-
-    async def DeleteConversation(
-        self, request: pb.DeleteConversationRequest, context: Any
-    ) -> pb.DeleteConversationResponse:
-        message = await self._set_deleted(
-            "DeleteConversation", request.conversation_id, deleted=True
-        )
-        return pb.DeleteConversationResponse(conversation=message)
-
-    async def RestoreConversation(
-        self, request: pb.RestoreConversationRequest, context: Any
-    ) -> pb.RestoreConversationResponse:
-        message = await self._set_deleted(
-            "RestoreConversation", request.conversation_id, deleted=False
-        )
-        return pb.RestoreConversationResponse(conversation=message)
-
-    async def _set_deleted(
-        self, method: str, raw_id: str, *, deleted: bool
-    ) -> resources.Conversation:
-        tenant_id = data_tenant(method)
-        conversation_id = require_uuid(raw_id, "conversation_id")
-        found = await self._conversations.set_deleted(tenant_id, conversation_id, deleted=deleted)
-        return conversation_message(existing(found, conversation_id))
+    async def _by_host_id(self, raw_id: str) -> Conversation:
+        tenant_id = own_data_tenant("GetConversation")
+        host_id = host_conversation_id(raw_id, "host_conversation_id")
+        found = await self._conversations.get_by_host_id(tenant_id, host_id or "")
+        if found is None or not await self._access.reachable([found.conversation_id]):
+            raise ResourceNotFoundError("conversation", raw_id)
+        if found.deleted_at is not None:
+            raise ResourceNotFoundError("conversation", raw_id)
+        return found
 
 
 def _query(request: pb.ListConversationsRequest, tenant_id: UUID, limit: int) -> ConversationQuery:
@@ -147,8 +151,22 @@ def _query(request: pb.ListConversationsRequest, tenant_id: UUID, limit: int) ->
         if request.HasField("active_before")
         else None,
         show_deleted=request.show_deleted,
+        org_id=text(request.org_id, "org_id", max_chars=MAX_OWNER_CHARS) or None,
+        title_contains=text(request.title_contains, "title_contains", max_chars=MAX_TITLE_CHARS)
+        or None,
+        metadata=struct(request.metadata, "metadata", max_bytes=MAX_METADATA_FILTER_BYTES),
         limit=limit,
         cursor=decode_time_cursor(cursor),
+    )
+
+
+def _current_query(request: pb.GetCurrentConversationRequest) -> ConversationQuery:
+    return ConversationQuery(
+        agent_id=optional_uuid(request.agent_id, "agent_id"),
+        user_id=text(request.user_id, "user_id", max_chars=MAX_OWNER_CHARS) or None,
+        session_id=text(request.session_id, "session_id", max_chars=MAX_OWNER_CHARS) or None,
+        statuses=(ConversationStatus.ACTIVE,),
+        limit=1,
     )
 
 

@@ -10,6 +10,8 @@ from annals_common.principal import Scope
 from annals_storage.commands.searching import SearchMode
 from annals_storage.domain.conversations import ConversationStatus
 from annals_storage.domain.events import EventStatus, EventType, Role
+from annals_storage.domain.ownership import EndUserMode
+from annals_storage.domain.signing import SigningAlgorithm
 
 EVENT_TYPES: dict[int, EventType] = {
     pb.EVENT_TYPE_MESSAGE: EventType.MESSAGE,
@@ -40,6 +42,24 @@ SCOPES: dict[int, Scope] = {
     pb.API_KEY_SCOPE_DATA: Scope.DATA,
     pb.API_KEY_SCOPE_TENANT_ADMIN: Scope.TENANT_ADMIN,
 }
+END_USER_MODES: dict[int, EndUserMode] = {
+    pb.END_USER_MODE_UNSPECIFIED: EndUserMode.TRUSTED,
+    pb.END_USER_MODE_ANONYMOUS: EndUserMode.ANONYMOUS,
+    pb.END_USER_MODE_TRUSTED: EndUserMode.TRUSTED,
+    pb.END_USER_MODE_SIGNED: EndUserMode.SIGNED,
+}
+SIGNING_ALGORITHMS: dict[int, SigningAlgorithm] = {
+    pb.SIGNING_ALGORITHM_HS256: SigningAlgorithm.HS256,
+    pb.SIGNING_ALGORITHM_RS256: SigningAlgorithm.RS256,
+    pb.SIGNING_ALGORITHM_ES256: SigningAlgorithm.ES256,
+    pb.SIGNING_ALGORITHM_EDDSA: SigningAlgorithm.EDDSA,
+}
+PUBLISHABLE: dict[int, bool] = {
+    pb.API_KEY_KIND_UNSPECIFIED: False,
+    pb.API_KEY_KIND_SECRET: False,
+    pb.API_KEY_KIND_PUBLISHABLE: True,
+}
+"""Kinds of keys: whether they are publishable."""
 SEARCH_MODES: dict[int, SearchMode] = {
     search_pb.SEARCH_MODE_UNSPECIFIED: SearchMode.HYBRID,
     search_pb.SEARCH_MODE_HYBRID: SearchMode.HYBRID,
@@ -51,4 +71,9 @@ EVENT_TYPE_NUMBERS: dict[EventType, Any] = {value: key for key, value in EVENT_T
 ROLE_NUMBERS: dict[Role, Any] = {value: key for key, value in ROLES.items()}
 EVENT_STATUS_NUMBERS: dict[EventStatus, Any] = {value: key for key, value in EVENT_STATUSES.items()}
 STATUS_NUMBERS: dict[ConversationStatus, Any] = {value: key for key, value in STATUSES.items()}
+END_USER_MODE_NUMBERS: dict[EndUserMode, Any] = {v: key for key, v in END_USER_MODES.items()}
+SIGNING_ALGORITHM_NUMBERS: dict[SigningAlgorithm, Any] = {
+    value: key for key, value in SIGNING_ALGORITHMS.items()
+}
+KIND_NUMBERS: dict[bool, Any] = {value: key for key, value in PUBLISHABLE.items()}
 SCOPE_NUMBERS: dict[Scope, Any] = {value: key for key, value in SCOPES.items()}

@@ -10,14 +10,19 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from annals.storage.v1 import event_service_pb2 as event_pb
 from annals.storage.v1 import resources_pb2 as pb
 from annals_storage.domain.appending import AppendResult
+from annals_storage.domain.branches import Branch
 from annals_storage.domain.conversations import Conversation
 from annals_storage.domain.events import AppendedEvent, Event, EventBody, EventType
+from annals_storage.domain.signing import SigningKey
 from annals_storage.domain.tenancy import Agent, ApiKey, Tenant
 from annals_storage.handlers.enums import (
+    END_USER_MODE_NUMBERS,
     EVENT_STATUS_NUMBERS,
     EVENT_TYPE_NUMBERS,
+    KIND_NUMBERS,
     ROLE_NUMBERS,
     SCOPE_NUMBERS,
+    SIGNING_ALGORITHM_NUMBERS,
     STATUS_NUMBERS,
 )
 
@@ -111,6 +116,20 @@ def _tool_result_body(body: EventBody) -> pb.ToolResultBody:
     )
 
 
+def branch_message(branch: Branch) -> pb.Branch:
+    """Return the branch as the API shows it."""
+    return pb.Branch(
+        branch=branch.branch,
+        parent_branch=branch.parent_branch,
+        fork_seq=branch.fork_seq,
+        display_name=branch.display_name,
+        current=branch.current,
+        last_seq=branch.last_seq,
+        event_count=branch.event_count,
+        create_time=timestamp_message(branch.created_at),
+    )
+
+
 def appended_message(event: AppendedEvent) -> event_pb.AppendedEvent:
     """Return what became of one event."""
     return event_pb.AppendedEvent(
@@ -151,12 +170,31 @@ def conversation_message(conversation: Conversation) -> pb.Conversation:
         last_event_time=timestamp_message(conversation.last_event_at),
         end_time=timestamp_message(conversation.ended_at),
         delete_time=timestamp_message(conversation.deleted_at),
+        host_conversation_id=conversation.host_id or "",
+        org_id=conversation.org_id or "",
+        provider_conversation_id=conversation.provider_conversation_id,
+        last_response_id=conversation.last_response_id,
+        current_branch=conversation.current_branch,
+        branch_count=conversation.branch_count,
+        memory_count=conversation.memory_count,
+        forked_from=_fork_origin(conversation),
+        archive_time=timestamp_message(conversation.archived_at),
     )
     if conversation.client_context:
         message.client_context.CopyFrom(_client_context(conversation.client_context))
     if conversation.metadata:
         message.metadata.update(conversation.metadata)
     return message
+
+
+def _fork_origin(conversation: Conversation) -> pb.ForkOrigin | None:
+    if conversation.forked_from_conversation_id is None:
+        return None
+    return pb.ForkOrigin(
+        conversation_id=str(conversation.forked_from_conversation_id),
+        event_id=str(conversation.forked_from_event_id or ""),
+        seq=conversation.forked_from_seq or 0,
+    )
 
 
 def _client_context(values: dict[str, Any]) -> pb.ClientContext:
@@ -187,6 +225,11 @@ def agent_message(agent: Agent) -> pb.Agent:
         output_schema_json=agent.output_schema_json,
         create_time=timestamp_message(agent.created_at),
         update_time=timestamp_message(agent.updated_at),
+        end_user_mode=END_USER_MODE_NUMBERS[agent.end_user_mode],
+        context_injection=pb.ContextInjection(**agent.context_injection)
+        if agent.context_injection
+        else None,
+        provider_logs_enabled=agent.provider_logs_enabled,
     )
 
 
@@ -196,6 +239,23 @@ def api_key_message(key: ApiKey) -> pb.ApiKey:
         api_key_id=str(key.api_key_id),
         display_name=key.display_name,
         scopes=sorted(SCOPE_NUMBERS[scope] for scope in key.scopes),
+        create_time=timestamp_message(key.created_at),
+        expire_time=timestamp_message(key.expires_at),
+        revoke_time=timestamp_message(key.revoked_at),
+        kind=KIND_NUMBERS[key.publishable],
+        agent_id=str(key.agent_id or ""),
+    )
+
+
+def signing_key_message(key: SigningKey) -> pb.SigningKey:
+    """Return the key as the API shows it, without its secret."""
+    return pb.SigningKey(
+        signing_key_id=str(key.signing_key_id),
+        display_name=key.display_name,
+        algorithm=SIGNING_ALGORITHM_NUMBERS[key.algorithm],
+        public_key_pem=key.public_key_pem or "",
+        issuer=key.issuer,
+        audience=key.audience,
         create_time=timestamp_message(key.created_at),
         expire_time=timestamp_message(key.expires_at),
         revoke_time=timestamp_message(key.revoked_at),

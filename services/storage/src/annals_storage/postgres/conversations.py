@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -17,10 +17,22 @@ from annals_storage.domain.conversations import (
     Creation,
     NewConversation,
 )
+from annals_storage.domain.ownership import EndUserMode, Owner
 from annals_storage.postgres.database import Database, Statement, sql
 from annals_storage.postgres.rows import conversation_from
 
-_CHANGEABLE = ("agent_id", "user_id", "session_id", "title", "status", "client_context", "metadata")
+_CHANGEABLE = (
+    "agent_id",
+    "org_id",
+    "user_id",
+    "session_id",
+    "title",
+    "status",
+    "provider_conversation_id",
+    "last_response_id",
+    "client_context",
+    "metadata",
+)
 
 
 class PostgresConversations:
@@ -30,7 +42,7 @@ class PostgresConversations:
         self._database = database
 
     async def create(self, tenant_id: UUID, new: NewConversation) -> Creation:
-        """Insert, or find what has the id or the request_id.
+        """Insert, or find what has one of the ids or the request_id.
 
         Raises ResourceNotFoundError when the agent does not exist.
         """
@@ -58,6 +70,24 @@ class PostgresConversations:
         [found] = await self._changed(tenant_id, conversation_id)
         return found
 
+    async def get_by_host_id(self, tenant_id: UUID, host_id: str) -> Conversation | None:
+        """Return what the host application knows by this id, deleted or not."""
+        params = {"tenant_id": tenant_id, "host_id": host_id}
+        [rows] = await self._database.run(tenant_id, (sql("get_conversation_by_host"), params))
+        return conversation_from(rows[0]) if rows else None
+
+    async def owners(self, tenant_id: UUID, conversation_ids: Collection[UUID]) -> list[Owner]:
+        """Return the owners of those that exist, deleted ones included."""
+        params = {"tenant_id": tenant_id, "conversation_ids": list(conversation_ids)}
+        [rows] = await self._database.run(tenant_id, (sql("get_owners"), params))
+        return [Owner(**{**row, "mode": EndUserMode(row["mode"] or "trusted")}) for row in rows]
+
+    async def agent_mode(self, tenant_id: UUID, agent_id: UUID) -> EndUserMode | None:
+        """Return what an agent accepts of end users; None when there is no such agent."""
+        params = {"tenant_id": tenant_id, "agent_id": agent_id}
+        [rows] = await self._database.run(tenant_id, (sql("get_agent_mode"), params))
+        return EndUserMode(rows[0]["end_user_mode"]) if rows else None
+
     async def page(self, tenant_id: UUID, query: ConversationQuery) -> list[Conversation]:
         """Return one page, last active first."""
         cursor_time, cursor_id = query.cursor or (None, None)
@@ -65,6 +95,8 @@ class PostgresConversations:
             "tenant_id": tenant_id,
             **{name: getattr(query, name) for name in query.__slots__ if name != "cursor"},
             "statuses": [status.value for status in query.statuses] or None,
+            "title_pattern": _pattern(query.title_contains) if query.title_contains else None,
+            "metadata": Jsonb(query.metadata) if query.metadata else None,
             "cursor_time": cursor_time,
             "cursor_id": cursor_id,
         }
@@ -104,6 +136,14 @@ class PostgresConversations:
         )
         return current
 
+    async def archive(self, tenant_id: UUID, conversation_id: UUID) -> Conversation | None:
+        """Put it away; return it as it is now, or None when it does not exist."""
+        params = {"tenant_id": tenant_id, "conversation_id": conversation_id}
+        _, current = await self._changed(
+            tenant_id, conversation_id, (sql("archive_conversation"), params)
+        )
+        return current
+
     async def set_deleted(
         self, tenant_id: UUID, conversation_id: UUID, *, deleted: bool
     ) -> Conversation | None:
@@ -129,6 +169,12 @@ class PostgresConversations:
         results = await self._database.run(tenant_id, *statements, *extra, read)
         kept = [*results[: len(statements)], results[-1]]
         return [conversation_from(rows[0]) if rows else None for rows in kept]
+
+
+def _pattern(words: str) -> str:
+    """Return a LIKE pattern that these words match literally."""
+    escaped = words.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    return f"%{escaped}%"
 
 
 def _two_owners(change: ConversationChange) -> FieldInvalidError:

@@ -9,6 +9,8 @@ from psycopg.rows import DictRow
 from annals_common.principal import Scope
 from annals_storage.domain.conversations import Conversation, ConversationStatus
 from annals_storage.domain.events import Event, EventBody, EventStatus, EventType, Role, Usage
+from annals_storage.domain.ownership import EndUserMode
+from annals_storage.domain.signing import SigningAlgorithm, SigningKey
 from annals_storage.domain.tenancy import Agent, ApiKey, Tenant
 
 
@@ -69,10 +71,17 @@ def tenant_from(row: DictRow) -> Tenant:
 
 def agent_from(row: DictRow) -> Agent:
     """Map a row of the table agents."""
-    return Agent(**{name: row[name] for name in Agent.__slots__})
+    values: dict[str, Any] = {name: row[name] for name in Agent.__slots__}
+    return Agent(**{**values, "end_user_mode": EndUserMode(row["end_user_mode"])})
 
 
 def api_key_from(row: DictRow) -> ApiKey:
     """Map a row of the table api_keys."""
     scopes = frozenset(Scope(scope) for scope in row["scopes"])
     return ApiKey(**{**{name: row[name] for name in ApiKey.__slots__}, "scopes": scopes})
+
+
+def signing_key_from(row: DictRow) -> SigningKey:
+    """Map a row of the table signing_keys."""
+    values: dict[str, Any] = {name: row[name] for name in SigningKey.__slots__}
+    return SigningKey(**{**values, "algorithm": SigningAlgorithm(row["algorithm"])})

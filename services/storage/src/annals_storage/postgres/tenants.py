@@ -8,12 +8,14 @@ from uuid import UUID
 
 from psycopg import errors
 from psycopg.rows import DictRow
+from psycopg.types.json import Jsonb
 
 from annals_common.errors import ResourceAlreadyExistsError, ResourceNotFoundError
 from annals_common.principal import Scope
-from annals_storage.domain.tenancy import Agent, ApiKey, Tenant
+from annals_storage.domain.ownership import EndUserMode
+from annals_storage.domain.tenancy import Agent, AgentChange, ApiKey, Credential, Tenant
 from annals_storage.ports import PageCursor
-from annals_storage.postgres.database import Database, Params
+from annals_storage.postgres.database import Database, Params, sql
 from annals_storage.postgres.rows import agent_from, api_key_from, tenant_from
 
 _INSERT_TENANT = """
@@ -30,9 +32,11 @@ FROM annals.list_tenants(%(cursor_time)s, %(cursor_id)s, %(limit)s)
 """
 _INSERT_AGENT = """
 INSERT INTO annals.agents (tenant_id, agent_id, display_name, system_prompt, model, temperature,
-                           tools_json, output_schema_json)
+                           tools_json, output_schema_json, end_user_mode, context_injection,
+                           provider_logs_enabled)
 VALUES (%(tenant_id)s, %(agent_id)s, %(display_name)s, %(system_prompt)s, %(model)s,
-        %(temperature)s, %(tools_json)s, %(output_schema_json)s)
+        %(temperature)s, %(tools_json)s, %(output_schema_json)s, %(end_user_mode)s,
+        %(context_injection)s, %(provider_logs_enabled)s)
 RETURNING *
 """
 _GET_AGENT = """
@@ -46,16 +50,21 @@ ORDER BY created_at, agent_id
 LIMIT %(limit)s
 """
 _INSERT_KEY = """
-INSERT INTO annals.api_keys (tenant_id, api_key_id, key_hash, display_name, scopes, expires_at)
-VALUES (%(tenant_id)s, %(api_key_id)s, %(key_hash)s, %(display_name)s, %(scopes)s, %(expires_at)s)
-RETURNING api_key_id, display_name, scopes, created_at, expires_at, revoked_at
+INSERT INTO annals.api_keys (tenant_id, api_key_id, key_hash, display_name, scopes, expires_at,
+                             kind, agent_id)
+VALUES (%(tenant_id)s, %(api_key_id)s, %(key_hash)s, %(display_name)s, %(scopes)s, %(expires_at)s,
+        CASE WHEN %(agent_id)s::uuid IS NULL THEN 'secret' ELSE 'publishable' END, %(agent_id)s)
+RETURNING api_key_id, display_name, scopes, created_at, expires_at, revoked_at, agent_id
 """
 _FIND_KEY = """
-SELECT api_key_id, display_name, scopes, created_at, expires_at, revoked_at
-FROM annals.api_keys WHERE tenant_id = %(tenant_id)s AND key_hash = %(key_hash)s
+SELECT k.api_key_id, k.display_name, k.scopes, k.created_at, k.expires_at, k.revoked_at, k.agent_id,
+       a.end_user_mode
+FROM annals.api_keys AS k
+LEFT JOIN annals.agents AS a ON a.tenant_id = k.tenant_id AND a.agent_id = k.agent_id
+WHERE k.tenant_id = %(tenant_id)s AND k.key_hash = %(key_hash)s
 """
 _LIST_KEYS = """
-SELECT api_key_id, display_name, scopes, created_at, expires_at, revoked_at
+SELECT api_key_id, display_name, scopes, created_at, expires_at, revoked_at, agent_id
 FROM annals.api_keys
 WHERE tenant_id = %(tenant_id)s
   AND (%(cursor_id)s::uuid IS NULL OR (created_at, api_key_id) > (%(cursor_time)s, %(cursor_id)s))
@@ -65,8 +74,19 @@ LIMIT %(limit)s
 _REVOKE_KEY = """
 UPDATE annals.api_keys SET revoked_at = coalesce(revoked_at, now())
 WHERE tenant_id = %(tenant_id)s AND api_key_id = %(api_key_id)s
-RETURNING api_key_id, display_name, scopes, created_at, expires_at, revoked_at
+RETURNING api_key_id, display_name, scopes, created_at, expires_at, revoked_at, agent_id
 """
+_CHANGEABLE = (
+    "display_name",
+    "system_prompt",
+    "model",
+    "temperature",
+    "tools_json",
+    "output_schema_json",
+    "end_user_mode",
+    "context_injection",
+    "provider_logs_enabled",
+)
 
 
 class PostgresTenants:
@@ -92,7 +112,10 @@ class PostgresTenants:
 
     async def create_agent(self, tenant_id: UUID, agent: Agent) -> Agent:
         """Raises ResourceAlreadyExistsError, and ResourceNotFoundError without the tenant."""
-        params = {name: getattr(agent, name) for name in agent.__slots__}
+        params = {
+            **{name: getattr(agent, name) for name in agent.__slots__},
+            "context_injection": Jsonb(agent.context_injection),
+        }
         try:
             row = await self._one(
                 tenant_id, _INSERT_AGENT, {**params, "tenant_id": tenant_id}, "tenant", tenant_id
@@ -105,6 +128,19 @@ class PostgresTenants:
         """Raises ResourceNotFoundError."""
         params = {"tenant_id": tenant_id, "agent_id": agent_id}
         return agent_from(await self._one(tenant_id, _GET_AGENT, params, "agent", agent_id))
+
+    async def update_agent(self, tenant_id: UUID, change: AgentChange) -> Agent:
+        """Change the named fields. Raises ResourceNotFoundError."""
+        values = {name: change.values.get(name) for name in _CHANGEABLE}
+        params = {
+            "tenant_id": tenant_id,
+            "agent_id": change.agent_id,
+            **values,
+            "context_injection": Jsonb(values["context_injection"] or {}),
+            **{f"set_{name}": name in change.values for name in _CHANGEABLE},
+        }
+        row = await self._one(tenant_id, sql("update_agent"), params, "agent", change.agent_id)
+        return agent_from(row)
 
     async def page_agents(self, tenant_id: UUID, *, cursor: PageCursor, limit: int) -> list[Agent]:
         """Return one page, oldest first."""
@@ -121,8 +157,9 @@ class PostgresTenants:
         display_name: str,
         scopes: frozenset[Scope],
         expires_at: datetime | None,
+        agent_id: UUID | None = None,
     ) -> ApiKey:
-        """Insert a key. Raises ResourceNotFoundError without the tenant."""
+        """Insert a key. Raises ResourceNotFoundError without the tenant, or the agent."""
         params = {
             "tenant_id": tenant_id,
             "api_key_id": api_key_id,
@@ -130,14 +167,19 @@ class PostgresTenants:
             "display_name": display_name,
             "scopes": sorted(scopes),
             "expires_at": expires_at,
+            "agent_id": agent_id,
         }
-        return api_key_from(await self._one(tenant_id, _INSERT_KEY, params, "tenant", tenant_id))
+        missing = ("agent", agent_id) if agent_id else ("tenant", tenant_id)
+        return api_key_from(await self._one(tenant_id, _INSERT_KEY, params, *missing))
 
-    async def find_key(self, tenant_id: UUID, key_hash: bytes) -> ApiKey | None:
+    async def find_key(self, tenant_id: UUID, key_hash: bytes) -> Credential | None:
         """Return the key with this hash, valid or not."""
         params = {"tenant_id": tenant_id, "key_hash": key_hash}
         [rows] = await self._database.run(tenant_id, (_FIND_KEY, params))
-        return api_key_from(rows[0]) if rows else None
+        if not rows:
+            return None
+        mode = rows[0]["end_user_mode"]
+        return Credential(api_key_from(rows[0]), EndUserMode(mode) if mode else None)
 
     async def page_keys(self, tenant_id: UUID, *, cursor: PageCursor, limit: int) -> list[ApiKey]:
         """Return one page, oldest first."""

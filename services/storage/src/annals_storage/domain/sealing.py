@@ -1,0 +1,48 @@
+"""Secrets at rest: AES-256-GCM under a key that the database does not hold."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import secrets
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+KEY_BYTES = 32
+_NONCE_BYTES = 12
+
+
+class SealBrokenError(Exception):
+    """What was sealed was changed, moved to another place or sealed under another key."""
+
+
+class SecretBox:
+    """Seals and opens short secrets. `place` says where one is kept and must be the same again."""
+
+    def __init__(self, key: bytes) -> None:
+        self._cipher = AESGCM(key)
+
+    def seal(self, secret: bytes, *, place: bytes) -> bytes:
+        """Return nonce and ciphertext."""
+        nonce = secrets.token_bytes(_NONCE_BYTES)
+        return nonce + self._cipher.encrypt(nonce, secret, place)
+
+    def open(self, sealed: bytes, *, place: bytes) -> bytes:
+        """Return the secret. Raises SealBrokenError."""
+        nonce, ciphertext = sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:]
+        try:
+            return self._cipher.decrypt(nonce, ciphertext, place)
+        except (InvalidTag, ValueError) as error:
+            raise SealBrokenError from error
+
+
+def secrets_key_from(encoded: str) -> bytes:
+    """Return the key of 32 bytes that a base64url text stands for. Raises ValueError."""
+    try:
+        key = base64.b64decode(encoded + "=" * (-len(encoded) % 4), altchars=b"-_", validate=True)
+    except (binascii.Error, ValueError):
+        key = b""
+    if len(key) != KEY_BYTES:
+        raise ValueError(f"must be {KEY_BYTES} bytes in base64url")
+    return key
