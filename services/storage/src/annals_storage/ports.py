@@ -42,6 +42,14 @@ from annals_storage.domain.indexing import (
     OutboxTotals,
 )
 from annals_storage.domain.merging import Merge, Merged
+from annals_storage.domain.memories import (
+    FoundMemory,
+    Memory,
+    MemoryChange,
+    MemoryQuery,
+    NewMemory,
+    StoreOutcome,
+)
 from annals_storage.domain.ownership import EndUserMode, Owner
 from annals_storage.domain.provider_logs import NewProviderLog, ProviderLog, ProviderLogPage
 from annals_storage.domain.relationships import (

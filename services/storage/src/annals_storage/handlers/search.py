@@ -6,8 +6,8 @@ from typing import Any
 from uuid import UUID
 
 from annals.storage.v1 import search_service_pb2 as pb
-from annals.storage.v1 import search_service_pb2_grpc as pb_grpc
 from annals_common.errors import FieldInvalidError
+from annals_common.principal import current_principal
 from annals_common.validation import (
     bounded,
     check_count,
@@ -20,8 +20,10 @@ from annals_common.validation import (
     uuids,
 )
 from annals_storage.commands.freshness import FRESHNESS_TIMEOUT_SECONDS
+from annals_storage.commands.search_log import SearchLog
 from annals_storage.commands.searching import Hit, Search, SearchEvents
 from annals_storage.domain.search import SearchScope
+from annals_storage.domain.search_log import SearchLogKind
 from annals_storage.handlers.access import data_tenant
 from annals_storage.handlers.conversation_input import MAX_OWNER_CHARS
 from annals_storage.handlers.enums import EVENT_TYPES, ROLES, SEARCH_MODES
@@ -38,17 +40,18 @@ FRESHNESS_SHARE = 0.5
 """Of the time left, how much waiting for the mirror may use."""
 
 
-class SearchHandler(pb_grpc.SearchServiceServicer):
+class SearchHandler:
     """Translates; the use case is commands.searching."""
 
-    def __init__(self, search: SearchEvents) -> None:
-        self._search = search
+    def __init__(self, search: SearchEvents, search_log: SearchLog) -> None:
+        self._search, self._search_log = search, search_log
 
     async def SearchEvents(
         self, request: pb.SearchEventsRequest, context: Any
     ) -> pb.SearchEventsResponse:
         tenant_id = data_tenant("SearchEvents")
-        result = await self._search(_search(request, tenant_id, context.time_remaining()))
+        search = _search(request, tenant_id, context.time_remaining())
+        result = await self._search(search)
         response = pb.SearchEventsResponse(
             hits=[_hit_message(hit, request) for hit in result.hits],
             unindexed_count=result.backlog.pending + result.backlog.parked,
@@ -57,6 +60,15 @@ class SearchHandler(pb_grpc.SearchServiceServicer):
             search_time_ms=result.search_time_ms,
         )
         check_response_size(response, "limit")
+        self._search_log.record(
+            tenant_id,
+            current_principal().actor,
+            kind=SearchLogKind.EVENTS,
+            query=search.query,
+            conversation_ids=search.scope.conversation_ids,
+            scores=[hit.score for hit in result.hits],
+            search_time_ms=result.search_time_ms,
+        )
         return response
 
 
