@@ -6,6 +6,7 @@ import psycopg
 import pytest
 from psycopg import errors
 from tests.support.appending import append
+from tests.support.rows import fill, tables
 from tests.support.scratch import ScratchDatabase, as_tenant, run
 from tests.support.storage import RunningStorage, Tenant
 from tests.support.waiting import eventually
@@ -29,10 +30,6 @@ TENANT_A = "00000000-0000-7000-8000-00000000000a"
 TENANT_B = "00000000-0000-7000-8000-00000000000b"
 
 
-def tables(url: str) -> list[str]:
-    return [row["name"] for row in run(url, _TABLES)]
-
-
 def visible(url: str, tenant_id: str | None) -> dict[str, set[str]]:
     """Whose rows a tenant's transaction sees, by table; tables without rows are left out."""
     seen = {
@@ -50,13 +47,16 @@ def leaks(url: str, tenant_id: str | None) -> list[str]:
 
 
 @pytest.fixture
-async def full(storage: RunningStorage, tenant: Tenant, other_tenant: Tenant) -> list[Tenant]:
+async def full(
+    storage: RunningStorage, postgres: LocalPostgres, tenant: Tenant, other_tenant: Tenant
+) -> list[Tenant]:
     """Two tenants with rows in every table, the outbox aside, which empties itself."""
     for one in (tenant, other_tenant):
         agent = await one.client.agents.create("a")
         events = [user("words to index"), tool_call("c", "t"), tool_result("c", "sunny")]
         request_id = "11111111-1111-4111-8111-111111111111"
-        await append(one.raw, "", *events, request_id=request_id, agent_id=agent.agent_id)
+        stored = await append(one.raw, "", *events, request_id=request_id, agent_id=agent.agent_id)
+        fill(postgres.app_url, one.tenant_id, stored.conversation_id)
         await eventually(one.client.index.status, lambda s: s.pending_count == 0)
     return [tenant, other_tenant]
 
@@ -156,16 +156,27 @@ async def test_rows_cannot_be_inserted_for_another_tenant(
 
     for name in set(tables(postgres.app_url)) - {"outbox"}:
         query = f"SELECT * FROM annals.{name} WHERE tenant_id = %s LIMIT 1"
-        copied = run(postgres.admin_url, query, [theirs])
-        columns = ", ".join(copied[0])
-        values = ", ".join(["%s"] * len(copied[0]))
+        [copied] = run(postgres.admin_url, query, [theirs])
+        for generated in generated_columns(postgres.admin_url, name):
+            del copied[generated]
+        columns = ", ".join(copied)
+        values = ", ".join(["%s"] * len(copied))
         row = [psycopg.types.json.Jsonb(v) if isinstance(v, dict) else v
-               for v in copied[0].values()]  # fmt: skip
+               for v in copied.values()]  # fmt: skip
         with pytest.raises(errors.InsufficientPrivilege, match="row-level security"):
             as_tenant(
                 postgres.app_url, mine, f"INSERT INTO annals.{name} ({columns}) VALUES ({values})",
                 row,
             )  # fmt: skip
+
+
+def generated_columns(url: str, table: str) -> list[str]:
+    rows = run(
+        url,
+        "SELECT attname FROM pg_attribute WHERE attrelid = %s::regclass AND attgenerated <> ''",
+        [f"annals.{table}"],
+    )
+    return [row["attname"] for row in rows]
 
 
 async def test_observations_are_append_only(postgres: LocalPostgres, full: list[Tenant]) -> None:
@@ -227,6 +238,8 @@ class TestSecurityDefinerFunctions:
             "generation bigint, attempts integer)",
             "release_outbox": "bigint",
             "outbox_totals": "record",
+            # Of the transaction's tenant alone.
+            "erase_observations": "bigint",
         }, "a new function that reads across tenants must be judged here"
         assert all(any("search_path=" in item for item in row["config"]) for row in rows)
         assert not any(row["public"] for row in rows)
