@@ -95,8 +95,8 @@ from annals_storage.vectors.edge import EdgeVectorIndex
 SERVICES = tuple(
     f"annals.storage.v1.{name}Service"
     for name in (
-        *("Conversation", "Event", "Index", "Memory", "Provider", "Relationship", "Search", "Tenant"),
-        "Usage",
+        *("Conversation", "Event", "Index", "Memory", "Provider", "Relationship", "Search"),
+        *("Tenant", "Usage"),
     )
 )
 LASTING_METHODS = frozenset({"WatchEvents"})
@@ -157,7 +157,9 @@ class StorageApp:
         search_log.start()
         self._stack.push_async_callback(search_log.drain)
         self._stack.enter_context(serving_metrics(self._settings.server.metrics_address))
-        spec = _service_spec(adapters, outbox, grouping, live, search_log, self._settings)
+        spec = _service_spec(
+            adapters, outbox, grouping, live, self._settings, search_log=search_log
+        )
         self._server = await start_server(spec, self._settings.server)
         self._stack.push_async_callback(self._server.drain)
         # Watches never finish by themselves: they end before the other calls are waited for.
@@ -243,8 +245,9 @@ def _service_spec(
     outbox: PostgresOutbox,
     grouping: GroupCommit,
     live: Live,
-    search_log: SearchLog,
     settings: StorageSettings,
+    *,
+    search_log: SearchLog,
 ) -> ServiceSpec:
     tenants = PostgresTenants(adapters.database)
     signing_keys = PostgresSigningKeys(adapters.database)
@@ -255,7 +258,9 @@ def _service_spec(
     )
     events = PostgresEvents(adapters.database)
     changes = ChangeEvents(
-        turns=PostgresTurns(adapters.database), changes=PostgresEventChanges(adapters.database)
+        turns=PostgresTurns(adapters.database),
+        changes=PostgresEventChanges(adapters.database),
+        notifier=live.notifications,
     )
     conversations = PostgresConversations(adapters.database)
     access = Access(conversations)

@@ -41,7 +41,6 @@ from annals_storage.domain.indexing import (
     OutboxKind,
     OutboxTotals,
 )
-from annals_storage.domain.merging import Merge, Merged
 from annals_storage.domain.memories import (
     FoundMemory,
     Memory,
@@ -50,6 +49,7 @@ from annals_storage.domain.memories import (
     NewMemory,
     StoreOutcome,
 )
+from annals_storage.domain.merging import Merge, Merged
 from annals_storage.domain.ownership import EndUserMode, Owner
 from annals_storage.domain.provider_logs import NewProviderLog, ProviderLog, ProviderLogPage
 from annals_storage.domain.relationships import (

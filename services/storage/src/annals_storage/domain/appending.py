@@ -27,6 +27,11 @@ class Append:
     session_id: str | None = None
     branch: int | None = None
     actor: Actor | None = None
+    event_path: str | None = None
+
+    def path(self, position: int) -> str:
+        """Return how the call names the event at a position: for errors."""
+        return self.event_path or f"events[{position}]"
 
     def depends_on_order(self) -> bool:
         """Whether another append to the same conversation, just before, could change the answer."""

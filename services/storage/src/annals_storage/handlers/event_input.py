@@ -29,6 +29,8 @@ from annals_storage.domain.events import EventBody, EventStatus, EventType, NewE
 from annals_storage.handlers.enums import EVENT_STATUSES, ROLES
 
 MAX_EVENTS = 1_000
+LARGE_REQUEST_BYTES = 64 * 1024
+"""Counting the tokens of more than this would hold up other calls: a thread does it."""
 MAX_CONTENT_BYTES = MEBIBYTE
 MAX_METADATA_BYTES = 64 * 1024
 MAX_ERROR_BYTES = 64 * 1024
@@ -51,12 +53,19 @@ def new_events(events: Sequence[event_pb.NewEvent], counter: CountsTokens) -> tu
     if len(events) > MAX_EVENTS:
         raise LimitExceededError("events", limit=MAX_EVENTS, actual=len(events), unit="items")
     _refuse_duplicates(events)
-    bodies = [_body(event, f"events[{i}]") for i, event in enumerate(events)]
+    bodies = [event_body(event, f"events[{i}]") for i, event in enumerate(events)]
     counts = counter.count([body.words() for body in bodies])
     return tuple(
         _new_event(event, body, count, f"events[{i}]")
         for i, (event, body, count) in enumerate(zip(events, bodies, counts, strict=True))
     )
+
+
+def new_event(event: event_pb.NewEvent, counter: CountsTokens) -> NewEvent:
+    """Return the validated event of a call that takes one, as its field `event`."""
+    body = event_body(event, "event")
+    [token_count] = counter.count([body.words()])
+    return _new_event(event, body, token_count, "event")
 
 
 def _refuse_duplicates(events: Sequence[event_pb.NewEvent]) -> None:
@@ -69,7 +78,8 @@ def _refuse_duplicates(events: Sequence[event_pb.NewEvent]) -> None:
             seen.add(value)
 
 
-def _body(event: event_pb.NewEvent, path: str) -> EventBody:
+def event_body(event: event_pb.NewEvent, path: str) -> EventBody:
+    """Return the validated body."""
     kind = event.WhichOneof("body")
     if kind is None:
         options = ", ".join(_BODIES)
@@ -137,7 +147,26 @@ _BODIES: dict[str, Callable[[Any, str], EventBody]] = {
 
 def _new_event(event: event_pb.NewEvent, body: EventBody, token_count: int, path: str) -> NewEvent:
     given_id = optional_uuid(event.event_id, f"{path}.event_id")
-    content: dict[str, Any] = {
+    content = event_content(event, path)
+    return NewEvent(
+        event_id=given_id or uuid7(),
+        client_supplied_id=given_id is not None,
+        body=body,
+        payload_hash=_payload_hash(body, content),
+        token_count=token_count,
+        idempotency_key=idempotency_key(event, path),
+        **content,
+    )
+
+
+def idempotency_key(event: event_pb.NewEvent, path: str) -> str | None:
+    """Return the key, or None without one."""
+    return text(event.idempotency_key, f"{path}.idempotency_key", max_chars=MAX_ID_CHARS) or None
+
+
+def event_content(event: event_pb.NewEvent, path: str) -> dict[str, Any]:
+    """Return what is said around the body, by field of the domain's NewEvent."""
+    return {
         "model": text(event.model, f"{path}.model", max_chars=MAX_NAME_CHARS) or None,
         "provider_response_id": text(
             event.provider_response_id, f"{path}.provider_response_id", max_chars=MAX_ID_CHARS
@@ -151,18 +180,6 @@ def _new_event(event: event_pb.NewEvent, body: EventBody, token_count: int, path
         else None,
         "status": enum(event.status, EVENT_STATUSES, f"{path}.status"),
     }
-    return NewEvent(
-        event_id=given_id or uuid7(),
-        client_supplied_id=given_id is not None,
-        body=body,
-        payload_hash=_payload_hash(body, content),
-        token_count=token_count,
-        idempotency_key=text(
-            event.idempotency_key, f"{path}.idempotency_key", max_chars=MAX_ID_CHARS
-        )
-        or None,
-        **content,
-    )
 
 
 def _usage(event: event_pb.NewEvent, path: str) -> Usage | None:
@@ -180,10 +197,19 @@ def _payload_hash(body: EventBody, content: dict[str, Any]) -> bytes:
     What was left empty is left out, so that a field added to events later does not turn the
     retry of an old append into another payload.
     """
-    said = {name: value for name in EventBody.__slots__ if (value := getattr(body, name))}
-    said |= {name: value for name, value in content.items() if value}
+    said = said_in(body) | {name: value for name, value in content.items() if value}
     if said["status"] is EventStatus.COMPLETE:
         del said["status"]
+    return content_hash(said)
+
+
+def said_in(body: EventBody) -> dict[str, Any]:
+    """Return what a body says: its fields that are not empty."""
+    return {name: value for name in EventBody.__slots__ if (value := getattr(body, name))}
+
+
+def content_hash(said: dict[str, Any]) -> bytes:
+    """Hash what a writer said."""
     encoded = json.dumps(said, sort_keys=True, default=_hashable)
     return hashlib.sha256(encoded.encode()).digest()[:16]
 

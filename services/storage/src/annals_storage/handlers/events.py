@@ -25,14 +25,11 @@ from annals_storage.domain.appending import Append
 from annals_storage.domain.events import NewEvent
 from annals_storage.handlers.access import data_tenant
 from annals_storage.handlers.conversation_input import MAX_OWNER_CHARS
-from annals_storage.handlers.event_input import new_events, request_hash
+from annals_storage.handlers.event_input import LARGE_REQUEST_BYTES, new_events, request_hash
 from annals_storage.handlers.event_queries import MAX_BRANCH, MAX_SEQ
 from annals_storage.handlers.output import append_response
 from annals_storage.handlers.progress import StreamProgress
 from annals_storage.ports import TokenCounter
-
-LARGE_REQUEST_BYTES = 64 * 1024
-"""Counting the tokens of more than this would hold up other calls: a thread does it."""
 
 
 class EventHandler:

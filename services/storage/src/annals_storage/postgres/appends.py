@@ -56,17 +56,19 @@ class PostgresAppends:
         return await self._store(appends)
 
     async def _store(self, appends: Sequence[Append]) -> list[Outcome]:
-        params = _params(appends)
+        params = append_params(appends)
         _, rows = await self._database.run(
             appends[0].tenant_id, (sql("append_lock"), params), (sql("append"), params)
         )
         by_append = groupby(rows, key=itemgetter("index"))
         return [
-            _outcome(append, list(own)) for append, (_, own) in zip(appends, by_append, strict=True)
+            append_outcome(append, list(own))
+            for append, (_, own) in zip(appends, by_append, strict=True)
         ]
 
 
-def _params(appends: Sequence[Append]) -> Params:
+def append_params(appends: Sequence[Append]) -> Params:
+    """Return the parameters of append_lock.sql and append.sql."""
     requests = [_request(index, append) for index, append in enumerate(appends)]
     events = [
         _event(index, position, event)
@@ -131,6 +133,7 @@ def _event(index: int, position: int, event: NewEvent) -> dict[str, Any]:
             metadata=event.metadata or None,
             event_time=event.event_time.isoformat() if event.event_time else None,
             status=None if event.status is EventStatus.COMPLETE else event.status.value,
+            turn_id=event.turn_id,
         ),
         **_body(event.body),
     }
@@ -150,7 +153,8 @@ def _bytea(value: bytes) -> str:
     return f"\\x{value.hex()}"
 
 
-def _outcome(append: Append, rows: list[DictRow]) -> Outcome:
+def append_outcome(append: Append, rows: list[DictRow]) -> Outcome:
+    """Map the rows of append.sql about one append."""
     first = rows[0]
     if first["verdict"] not in {"stored", "replayed"}:
         return _error(append, first)
@@ -175,8 +179,8 @@ def _at(append: Append, row: DictRow) -> NewEvent:
     return append.events[row["problem_position"]]
 
 
-def _field(row: DictRow, name: str) -> str:
-    return f"events[{row['problem_position']}].{name}"
+def _field(append: Append, row: DictRow, name: str) -> str:
+    return f"{append.path(row['problem_position'])}.{name}"
 
 
 def _text(value: UUID | None) -> str | None:
@@ -207,11 +211,11 @@ _ERRORS: dict[str, Callable[[Append, DictRow], AnnalsError]] = {
     ),
     "event_exists": lambda _, r: ResourceAlreadyExistsError("event", _shown(r["problem_event_id"])),
     "parent_not_found": lambda a, r: FieldInvalidError(
-        _field(r, "parent_event_id"),
+        _field(a, r, "parent_event_id"),
         "names no earlier event of the conversation",
         _at(a, r).parent_event_id,
     ),
     "tool_call_not_found": lambda a, r: ToolCallNotFoundError(
-        _field(r, "tool_result.tool_call_id"), _at(a, r).body.tool_call_id or ""
+        _field(a, r, "tool_result.tool_call_id"), _at(a, r).body.tool_call_id or ""
     ),
 }

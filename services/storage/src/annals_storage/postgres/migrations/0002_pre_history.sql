@@ -142,6 +142,8 @@ CREATE TABLE observation_payloads (
   event_id  uuid NOT NULL,
   version   integer NOT NULL,
   payload   jsonb NOT NULL,
+  -- What a page of history is measured by, without reading the payload.
+  payload_bytes integer NOT NULL GENERATED ALWAYS AS (octet_length(payload::text)) STORED,
   PRIMARY KEY (tenant_id, event_id, version)
 );
 

@@ -25,7 +25,7 @@ item AS MATERIALIZED (
     tool_name text, tool_input text, tool_result text, is_error boolean, error_type text,
     error_message text, model text, provider_response_id text, usage jsonb,
     parent_event_id uuid, metadata jsonb, token_count integer, event_time timestamptz,
-    status text)
+    status text, turn_id text)
   JOIN request AS r ON r.index = e.request
 ),
 seen_request AS (
@@ -165,12 +165,12 @@ insert_event AS (
     (tenant_id, conversation_id, seq, event_id, type, role, content, author_name, tool_call_id,
      tool_name, tool_input, tool_result, is_error, error_type, error_message, model,
      provider_response_id, usage, parent_event_id, metadata, token_count, event_time, created_at,
-     branch, status)
+     branch, status, turn_id)
   SELECT %(tenant_id)s, conversation_id, seq, event_id, type, role, content, author_name,
          tool_call_id, resolved_tool_name, tool_input, tool_result, coalesce(is_error, false), error_type,
          error_message, model, provider_response_id, usage, parent_event_id, metadata,
          token_count, coalesce(event_time, %(now)s), %(now)s, branch,
-         coalesce(status, 'complete')
+         coalesce(status, 'complete'), turn_id
   FROM numbered
 ),
 insert_observation AS (
@@ -193,9 +193,12 @@ add_usage AS (
   GROUP BY conversation_id, coalesce(model, '')
   ON CONFLICT (tenant_id, conversation_id, day, model) DO UPDATE
   SET event_count = d.event_count + excluded.event_count,
-      input_tokens = d.input_tokens + excluded.input_tokens,
-      output_tokens = d.output_tokens + excluded.output_tokens,
-      cached_input_tokens = d.cached_input_tokens + excluded.cached_input_tokens
+      input_tokens =
+        least(d.input_tokens::numeric + excluded.input_tokens, 9223372036854775807),
+      output_tokens =
+        least(d.output_tokens::numeric + excluded.output_tokens, 9223372036854775807),
+      cached_input_tokens =
+        least(d.cached_input_tokens::numeric + excluded.cached_input_tokens, 9223372036854775807)
 ),
 insert_outbox AS (
   INSERT INTO annals.outbox (tenant_id, kind, key, conversation_id)
