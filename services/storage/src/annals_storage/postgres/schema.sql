@@ -448,7 +448,8 @@ CREATE TABLE annals.observation_payloads (
     tenant_id uuid NOT NULL,
     event_id uuid NOT NULL,
     version integer NOT NULL,
-    payload jsonb NOT NULL
+    payload jsonb NOT NULL,
+    payload_bytes integer GENERATED ALWAYS AS (octet_length((payload)::text)) STORED NOT NULL
 );
 
 ALTER TABLE ONLY annals.observation_payloads FORCE ROW LEVEL SECURITY;
