@@ -33,6 +33,9 @@ OUTPUT_ONLY = {
         {"end_summary", "create_time", "update_time", "last_event_time", "end_time", "delete_time"}
     ),
     "Agent": frozenset({"create_time", "update_time"}),
+    "Relationship": frozenset({"relationship_id", "create_time", "label"}),
+    "Attachment": frozenset({"create_time"}),
+    "ProviderLog": frozenset({"provider_log_id", "create_time", "expire_time"}),
 }
 
 

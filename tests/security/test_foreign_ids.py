@@ -20,6 +20,8 @@ from tests.support.storage import RunningStorage, Tenant, fresh_tenant
 from tests.support.valid_requests import VALID, send
 from tests.support.waiting import eventually
 
+from annals.storage.v1 import memory_service_pb2 as memory_pb
+from annals.storage.v1 import resources_pb2 as res
 from annals_client import tool_call, user
 from annals_local.postgres import LocalPostgres
 
@@ -65,6 +67,17 @@ async def foreign(storage: RunningStorage) -> Any:
             tool_call("their-call", "t"),
             request_id=request_id,
         )
+        memory = memory_pb.StoreMemoryRequest(
+            memory=res.Memory(conversation_id=room.conversation_id, content=WORDS),
+            idempotency_key="their-key",
+        )
+        remembered = (await theirs.raw.call("StoreMemory", memory)).memory
+        attached = await theirs.raw.call(
+            "CreateAttachment", await VALID["CreateAttachment"](theirs)
+        )
+        related = await theirs.raw.call(
+            "CreateRelationship", await VALID["CreateRelationship"](theirs)
+        )
         await eventually(client.index.status, lambda status: status.pending_count == 0)
         yield Foreign(
             theirs,
@@ -85,6 +98,10 @@ async def foreign(storage: RunningStorage) -> Any:
                 "idempotency_key": "their-key",
                 "provider_response_id": "their-response",
                 "tool_call_id": "their-call",
+                "attachment_id": attached.attachment.attachment_id,
+                "relationship_id": related.relationship.relationship_id,
+                "provider_log_id": str(uuid4()),
+                "memory_id": remembered.memory_id,
             },
         )
 

@@ -12,9 +12,13 @@ from tests.support.storage import Tenant
 from annals.storage.v1 import conversation_service_pb2 as conversation_pb
 from annals.storage.v1 import event_service_pb2 as event_pb
 from annals.storage.v1 import index_service_pb2 as index_pb
+from annals.storage.v1 import memory_service_pb2 as memory_pb
+from annals.storage.v1 import provider_service_pb2 as provider_pb
+from annals.storage.v1 import relationship_service_pb2 as relationship_pb
 from annals.storage.v1 import resources_pb2 as res
 from annals.storage.v1 import search_service_pb2 as search_pb
 from annals.storage.v1 import tenant_service_pb2 as tenant_pb
+from annals.storage.v1 import usage_service_pb2 as usage_pb
 from annals_client import user
 
 Build = Callable[[Tenant], Awaitable[Any]]
@@ -70,6 +74,87 @@ async def _create_agent(_tenant: Tenant) -> Any:
     return tenant_pb.CreateAgentRequest(agent=agent)
 
 
+async def _relationship(tenant: Tenant) -> Any:
+    room = await empty_conversation(tenant)
+    return relationship_pb.CreateRelationshipRequest(
+        relationship=relationship_pb.Relationship(
+            type=relationship_pb.RELATIONSHIP_TYPE_REFERS_TO,
+            source=relationship_pb.Node(kind=relationship_pb.NODE_KIND_CONVERSATION, id=room),
+            target=relationship_pb.Node(kind=relationship_pb.NODE_KIND_EXTERNAL, id="a topic"),
+        )
+    )
+
+
+async def _relationships(tenant: Tenant) -> Any:
+    room = await empty_conversation(tenant)
+    node = relationship_pb.Node(kind=relationship_pb.NODE_KIND_CONVERSATION, id=room)
+    return relationship_pb.ListRelationshipsRequest(node=node)
+
+
+async def _delete_relationship(tenant: Tenant) -> Any:
+    made = await tenant.raw.call("CreateRelationship", await _relationship(tenant))
+    relationship_id = made.relationship.relationship_id
+    return relationship_pb.DeleteRelationshipRequest(relationship_id=relationship_id)
+
+
+async def _create_attachment(tenant: Tenant) -> Any:
+    room, found = await _event_ids(tenant)
+    attachment = relationship_pb.Attachment(
+        attachment_id=str(uuid4()), conversation_id=room, uri="s3://bucket/key"
+    )
+    return relationship_pb.CreateAttachmentRequest(attachment=attachment, event_id=found[0])
+
+
+async def _get_attachment(tenant: Tenant) -> Any:
+    made = await tenant.raw.call("CreateAttachment", await _create_attachment(tenant))
+    return relationship_pb.GetAttachmentRequest(attachment_id=made.attachment.attachment_id)
+
+
+async def logged_conversation(tenant: Tenant) -> str:
+    """A conversation of an agent that keeps provider logs."""
+    request = tenant_pb.CreateAgentRequest(
+        agent=res.Agent(display_name="a", provider_logs_enabled=True)
+    )
+    agent = (await tenant.raw.call("CreateAgent", request)).agent
+    room = await tenant.client.conversations.create(agent_id=agent.agent_id)
+    return room.conversation_id
+
+
+async def _create_provider_log(tenant: Tenant) -> Any:
+    log = provider_pb.ProviderLog(
+        conversation_id=await logged_conversation(tenant), provider="openai", request_json="{}"
+    )
+    return provider_pb.CreateProviderLogRequest(provider_log=log)
+
+
+async def _store_memory(tenant: Tenant) -> Any:
+    room = await empty_conversation(tenant)
+    return memory_pb.StoreMemoryRequest(
+        memory=res.Memory(conversation_id=room, content="hi", tags=["t"])
+    )
+
+
+async def memory_id_of(tenant: Tenant) -> str:
+    """A new memory's id."""
+    stored = await tenant.raw.call("StoreMemory", await _store_memory(tenant))
+    return str(stored.memory.memory_id)
+
+
+def _of_memory(kind: Callable[..., Any]) -> Build:
+    async def build(tenant: Tenant) -> Any:
+        return kind(memory_id=await memory_id_of(tenant))
+
+    return build
+
+
+async def _update_memory(tenant: Tenant) -> Any:
+    request = memory_pb.UpdateMemoryRequest(
+        memory=res.Memory(memory_id=await memory_id_of(tenant), content="ho")
+    )
+    request.update_mask.paths.extend(["content", "tags", "metadata"])
+    return request
+
+
 def _of_conversation(kind: Callable[..., Any]) -> Build:
     async def build(tenant: Tenant) -> Any:
         return kind(conversation_id=await empty_conversation(tenant))
@@ -107,6 +192,25 @@ VALID: dict[str, Build] = {
     "GetEvent": _get_event,
     "BatchGetEvents": _batch_get,
     "ListEvents": _of_conversation(event_pb.ListEventsRequest),
+    "WatchEvents": _of_conversation(event_pb.WatchEventsRequest),
+    "CreateRelationship": _relationship,
+    "ListRelationships": _relationships,
+    "DeleteRelationship": _delete_relationship,
+    "ListRelationshipTypes": _plain(relationship_pb.ListRelationshipTypesRequest),
+    "CreateAttachment": _create_attachment,
+    "GetAttachment": _get_attachment,
+    "ListAttachments": _of_conversation(relationship_pb.ListAttachmentsRequest),
+    "ListUsage": _plain(usage_pb.ListUsageRequest),
+    "ListLargeConversations": _plain(usage_pb.ListLargeConversationsRequest),
+    "CreateProviderLog": _create_provider_log,
+    "ListProviderLogs": _of_conversation(provider_pb.ListProviderLogsRequest),
+    "StoreMemory": _store_memory,
+    "GetMemory": _of_memory(memory_pb.GetMemoryRequest),
+    "ListMemories": _plain(memory_pb.ListMemoriesRequest),
+    "UpdateMemory": _update_memory,
+    "DeleteMemory": _of_memory(memory_pb.DeleteMemoryRequest),
+    "SearchMemories": _plain(memory_pb.SearchMemoriesRequest, query="hello"),
+    "ListSearchLog": _plain(search_pb.ListSearchLogRequest),
     "SearchEvents": _plain(search_pb.SearchEventsRequest, query="hello"),
     "GetIndexStatus": _plain(index_pb.GetIndexStatusRequest),
 }
@@ -115,6 +219,10 @@ ADMIN_ONLY = frozenset({"CreateTenant", "GetTenant", "ListTenants"})
 
 async def send(tenant: Tenant, name: str, request: Any) -> Any:
     """Call any method with one message; a stream answers with its acknowledgement."""
+    if name in {"WatchEvents", "ExportConversation"}:
+        return await anext(aiter(tenant.raw.answers(name, request)))
+    if name == "ImportConversations":
+        return await tenant.raw.upload(name, [request])
     if name != "StreamAppendEvents":
         return await tenant.raw.call(name, request)
     stream = tenant.raw.stream_append()
