@@ -42,7 +42,7 @@ def sql(name: str) -> str:
 
 
 @cache
-def _numbered(query: str) -> tuple[str, tuple[str, ...]]:
+def numbered(query: str) -> tuple[str, tuple[str, ...]]:
     """Return the query with PostgreSQL's own placeholders, and the names in their order.
 
     psycopg would translate a long statement at every call.
@@ -150,7 +150,7 @@ class Transaction:
 async def _execute(
     connection: AsyncConnection[DictRow], query: str, params: Params
 ) -> psycopg.AsyncCursor[DictRow]:
-    text, names = _numbered(query)
+    text, names = numbered(query)
     return await connection.execute(text, [params[name] for name in names])
 
 
