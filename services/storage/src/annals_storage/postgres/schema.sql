@@ -150,6 +150,12 @@ END;
 
 ALTER FUNCTION annals.forget_observer(p_user_id text, p_session_ids text[]) OWNER TO annals_owner;
 
+CREATE FUNCTION annals.forked_event_id(p_conversation uuid, p_event uuid) RETURNS uuid
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    RETURN (OVERLAY(OVERLAY(encode(substr(sha256((uuid_send(p_conversation) || uuid_send(p_event))), 1, 16), 'hex'::text) PLACING '8'::text FROM 13) PLACING '8'::text FROM 17))::uuid;
+
+ALTER FUNCTION annals.forked_event_id(p_conversation uuid, p_event uuid) OWNER TO annals_owner;
+
 CREATE TABLE annals.tenants (
     tenant_id uuid NOT NULL,
     display_name text NOT NULL,

@@ -108,6 +108,14 @@ BEGIN ATOMIC
   WHERE b.tenant_id = p_tenant AND b.conversation_id = p_conversation AND b.branch = p_branch;
 END;
 
+-- The id of an event's copy in a forked conversation (UUID version 8): that of a copy's parent
+-- follows without looking it up.
+CREATE FUNCTION forked_event_id(p_conversation uuid, p_event uuid) RETURNS uuid
+  LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+  RETURN overlay(overlay(
+    encode(substr(sha256(uuid_send(p_conversation) || uuid_send(p_event)), 1, 16), 'hex')
+    PLACING '8' FROM 13) PLACING '8' FROM 17)::uuid;
+
 ALTER TABLE events
   ADD COLUMN branch integer NOT NULL DEFAULT 1,
   ADD COLUMN turn_id text,
