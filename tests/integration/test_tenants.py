@@ -23,7 +23,10 @@ from annals.storage.v1 import tenant_service_pb2 as pb
 from annals_client import user
 from annals_local.postgres import LocalPostgres
 
-TENANT_ADMIN = {"CreateAgent", "CreateApiKey", "ListApiKeys", "RevokeApiKey"}
+TENANT_ADMIN = {
+    *("CreateAgent", "UpdateAgent", "CreateApiKey", "ListApiKeys", "RevokeApiKey"),
+    *("CreateSigningKey", "ListSigningKeys", "RevokeSigningKey"),
+}
 ANY_KEY = {"GetAgent", "ListAgents", "GetCaller"}
 
 

@@ -240,6 +240,7 @@ class TestSecurityDefinerFunctions:
             "outbox_totals": "record",
             # Of the transaction's tenant alone.
             "erase_observations": "bigint",
+            "forget_observer": "bigint",
         }, "a new function that reads across tenants must be judged here"
         assert all(any("search_path=" in item for item in row["config"]) for row in rows)
         assert not any(row["public"] for row in rows)

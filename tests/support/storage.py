@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -22,6 +23,7 @@ from annals_storage.app import Adapters, StorageApp
 from annals_storage.settings import StorageSettings
 
 ADMIN_KEY = "test-admin-key"
+SECRETS_KEY = base64.urlsafe_b64encode(b"k" * 32).decode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,7 @@ def storage_settings(
         "server": ServerSettings(address="127.0.0.1:0", drain_seconds=5),
         "database_url": SecretStr(postgres.app_url),
         "admin_key_sha256": hashlib.sha256(ADMIN_KEY.encode()).hexdigest(),
+        "secrets_key": SecretStr(SECRETS_KEY),
         "data_dir": data_dir,
         "embedding_threads": 1,
         "indexer_name": f"test-{uuid4()}",

@@ -33,6 +33,7 @@ async def _update(tenant: Tenant) -> Any:
     request.update_mask.paths.extend(
         ["agent_id", "user_id", "session_id", "title", "status", "client_context", "metadata"]
     )
+    request.update_mask.paths.extend(["org_id", "provider_conversation_id", "last_response_id"])
     return request
 
 
@@ -67,6 +68,43 @@ async def _get_agent(tenant: Tenant) -> Any:
 async def _revoke(tenant: Tenant) -> Any:
     key = await tenant.client.keys.create("k", tenant_id=tenant.tenant_id)
     return tenant_pb.RevokeApiKeyRequest(api_key_id=key.api_key.api_key_id)
+
+
+async def _update_agent(tenant: Tenant) -> Any:
+    agent = await tenant.client.agents.create("a")
+    request = tenant_pb.UpdateAgentRequest(
+        agent=res.Agent(agent_id=agent.agent_id, display_name="b", temperature=0.5)
+    )
+    paths = ["display_name", "system_prompt", "model", "temperature", "tools_json"]
+    more = ["output_schema_json", "end_user_mode", "context_injection", "provider_logs_enabled"]
+    request.update_mask.paths.extend([*paths, *more])
+    return request
+
+
+def _signing_key() -> Any:
+    return tenant_pb.CreateSigningKeyRequest(
+        signing_key=res.SigningKey(
+            algorithm=res.SIGNING_ALGORITHM_HS256, issuer="https://issuer", audience="annals"
+        )
+    )
+
+
+async def _create_signing_key(_tenant: Tenant) -> Any:
+    return _signing_key()
+
+
+async def _revoke_signing_key(tenant: Tenant) -> Any:
+    created = await tenant.raw.call("CreateSigningKey", _signing_key())
+    return tenant_pb.RevokeSigningKeyRequest(signing_key_id=created.signing_key.signing_key_id)
+
+
+async def _current(tenant: Tenant) -> Any:
+    await tenant.client.conversations.create(user_id="current-user")
+    return conversation_pb.GetCurrentConversationRequest(user_id="current-user")
+
+
+async def _merge_session(_tenant: Tenant) -> Any:
+    return conversation_pb.MergeSessionRequest(session_id=f"session {uuid4()}", user_id="u-1")
 
 
 async def _create_agent(_tenant: Tenant) -> Any:
@@ -177,6 +215,10 @@ VALID: dict[str, Build] = {
     "CreateAgent": _create_agent,
     "GetAgent": _get_agent,
     "ListAgents": _plain(tenant_pb.ListAgentsRequest),
+    "UpdateAgent": _update_agent,
+    "CreateSigningKey": _create_signing_key,
+    "ListSigningKeys": _plain(tenant_pb.ListSigningKeysRequest),
+    "RevokeSigningKey": _revoke_signing_key,
     "CreateApiKey": _plain(tenant_pb.CreateApiKeyRequest, scopes=[res.API_KEY_SCOPE_DATA]),
     "ListApiKeys": _plain(tenant_pb.ListApiKeysRequest),
     "RevokeApiKey": _revoke,
@@ -184,6 +226,9 @@ VALID: dict[str, Build] = {
     "GetConversation": _of_conversation(conversation_pb.GetConversationRequest),
     "ListConversations": _plain(conversation_pb.ListConversationsRequest),
     "UpdateConversation": _update,
+    "GetCurrentConversation": _current,
+    "MergeSession": _merge_session,
+    "ArchiveConversation": _of_conversation(conversation_pb.ArchiveConversationRequest),
     "EndConversation": _of_conversation(conversation_pb.EndConversationRequest),
     "DeleteConversation": _of_conversation(conversation_pb.DeleteConversationRequest),
     "RestoreConversation": _of_conversation(conversation_pb.RestoreConversationRequest),
