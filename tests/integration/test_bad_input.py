@@ -33,6 +33,7 @@ OUTPUT_ONLY = {
         {"end_summary", "create_time", "update_time", "last_event_time", "end_time", "delete_time"}
     ),
     "Agent": frozenset({"create_time", "update_time"}),
+    "Memory": frozenset({"create_time", "update_time", "delete_time"}),
     "Relationship": frozenset({"relationship_id", "create_time", "label"}),
     "Attachment": frozenset({"create_time"}),
     "ProviderLog": frozenset({"provider_log_id", "create_time", "expire_time"}),
@@ -60,7 +61,10 @@ def request_fields(wanted: Any) -> list[tuple[str, Path]]:
 
 
 def is_read(name: str, path: Path) -> bool:
-    if (name, dotted(path)) == ("CreateConversation", "conversation.status"):
+    if (name, dotted(path)) in {
+        ("CreateConversation", "conversation.status"),
+        ("UpdateMemory", "memory.conversation_id"),
+    }:
         return False
     field = path[-1]
     return field.name not in OUTPUT_ONLY.get(field.containing_type.name, ())

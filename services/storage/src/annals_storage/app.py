@@ -24,12 +24,16 @@ from annals.storage.v1 import (
 from annals_common.errors import DependencyUnavailableError
 from annals_common.metrics import registered, serving_metrics
 from annals_common.server import RunningServer, ServiceSpec, start_server
+from annals_storage.app_lifecycle import lifecycle, open_cold_storage
+from annals_storage.cold.warmed import warmed
 from annals_storage.commands.authentication import Authenticate
 from annals_storage.commands.changing import ChangeEvents
+from annals_storage.commands.cold_storage import ColdStorage
 from annals_storage.commands.end_users import IdentifyEndUser
 from annals_storage.commands.grouping import GroupCommit
 from annals_storage.commands.growth import GrowthAlert
 from annals_storage.commands.memories import SearchMemories
+from annals_storage.commands.mirror_erasure import EngineErasure
 from annals_storage.commands.notifying import NotifyingAppends
 from annals_storage.commands.query_embedding import QueryEmbeddings
 from annals_storage.commands.search_log import SearchLog
@@ -114,6 +118,7 @@ class Adapters:
     vectors: VectorIndex
     embedder: FastembedEmbedder
     sparse: Bm25Encoder
+    cold: ColdStorage
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +199,8 @@ async def open_adapters(settings: StorageSettings, stack: AsyncExitStack) -> Ada
     vectors = _vectors(settings, embedder.dimensions)
     stack.push_async_callback(vectors.close)
     await _open_patiently(vectors)
-    return Adapters(database, vectors, embedder, Bm25Encoder(language=settings.bm25_language))
+    sparse = Bm25Encoder(language=settings.bm25_language)
+    return Adapters(database, vectors, embedder, sparse, open_cold_storage(database, settings))
 
 
 async def open_embedder(settings: StorageSettings) -> FastembedEmbedder:
@@ -231,7 +237,7 @@ def _vectors(settings: StorageSettings, dimensions: int) -> VectorIndex:
 def _indexer(adapters: Adapters, settings: StorageSettings) -> Indexer:
     outbox = PostgresOutbox(adapters.database)
     mirror = Mirror(
-        outbox=outbox,
+        outbox=warmed(outbox, adapters.cold),
         vectors=adapters.vectors,
         embedder=adapters.embedder,
         sparse=adapters.sparse,
@@ -256,16 +262,19 @@ def _service_spec(
     authenticate = Authenticate(
         tenants, IdentifyEndUser(verify), admin_key_hash=settings.admin_key_hash
     )
-    events = PostgresEvents(adapters.database)
+    events = warmed(PostgresEvents(adapters.database), adapters.cold)
     changes = ChangeEvents(
-        turns=PostgresTurns(adapters.database),
-        changes=PostgresEventChanges(adapters.database),
+        turns=warmed(PostgresTurns(adapters.database), adapters.cold),
+        changes=warmed(PostgresEventChanges(adapters.database), adapters.cold),
+        cold_storage=adapters.cold,
         notifier=live.notifications,
     )
     conversations = PostgresConversations(adapters.database)
     access = Access(conversations)
     watch = WatchEvents(
-        WatchStores(conversations, events, tenants, PostgresWatch(adapters.database)),
+        WatchStores(
+            conversations, events, tenants, warmed(PostgresWatch(adapters.database), adapters.cold)
+        ),
         live.wakes,
         max_watches=settings.max_watches,
         poll_seconds=settings.watch_poll_seconds,
@@ -275,7 +284,7 @@ def _service_spec(
         embeddings=embeddings,
         sparse=adapters.sparse,
         vectors=adapters.vectors,
-        hits=PostgresHits(adapters.database),
+        hits=warmed(PostgresHits(adapters.database), adapters.cold),
         outbox=outbox,
     )
     memories = PostgresMemories(adapters.database)
@@ -343,6 +352,12 @@ def _service_spec(
             ),
             server,
         )
+        lifecycle(
+            adapters.database,
+            EngineErasure(adapters.vectors),
+            adapters.cold,
+            forget_key=authenticate.forget_key,
+        ).register(server)
         index_service_pb2_grpc.add_IndexServiceServicer_to_server(
             IndexHandler(outbox=outbox, vectors=adapters.vectors, embedder=adapters.embedder),
             server,
