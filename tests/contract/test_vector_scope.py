@@ -13,7 +13,7 @@ from tests.contract import vector_engines
 from tests.contract.vector_points import NOON, ask, chunk, found, in_scope, terms
 
 from annals_storage.domain.events import EventType, Role
-from annals_storage.domain.search import ChunkPoint, SearchScope, Signal
+from annals_storage.domain.search import BranchPart, ChunkPoint, SearchScope, Signal
 from annals_storage.ports import VectorIndex
 
 MICROSECOND = timedelta(microseconds=1)
@@ -113,6 +113,9 @@ points = st.builds(
     agent_id=maybe(st.none(), st.sampled_from(AGENTS)),
     user_id=maybe(st.none(), st.sampled_from(USERS)),
     session_id=maybe(st.none(), st.sampled_from(("s-1", "s-2"))),
+    branch=st.integers(1, 4),
+    seq=st.integers(1, 9),
+    current=st.booleans(),
     role=maybe(st.none(), st.sampled_from(Role)),
     tool_name=maybe(st.none(), st.sampled_from(TOOLS)),
 )
@@ -121,6 +124,17 @@ points = st.builds(
 def some(values):
     return st.lists(st.sampled_from(values), min_size=1, max_size=2).map(tuple)
 
+
+views = st.lists(
+    st.builds(
+        lambda branch, after, length: BranchPart(branch, after, after + length),
+        st.integers(1, 4),
+        st.integers(0, 8),
+        st.integers(0, 9),
+    ),
+    min_size=1,
+    max_size=3,
+).map(tuple)
 
 CONDITIONS = {
     "conversation_ids": some(CONVERSATIONS),
@@ -133,11 +147,14 @@ CONDITIONS = {
     "start_time": times,
     "end_time": times,
     "exclude_event_ids": some(EVENTS),
+    "view": views,
+    "all_branches": st.just(True),
 }
 
 
 def scope_with(conditions: set[str]) -> st.SearchStrategy[SearchScope]:
-    chosen = {name: CONDITIONS[name] for name in conditions}
+    both = {"view", "all_branches"} <= conditions
+    chosen = {name: CONDITIONS[name] for name in conditions if not (both and name == "view")}
     return st.builds(SearchScope, st.sampled_from((TENANT, OTHER_TENANT)), **chosen)
 
 

@@ -8,10 +8,10 @@ from uuid import UUID
 
 import pytest
 from qdrant_client import AsyncQdrantClient, models
-from tests.contract.vector_points import DIMENSIONS, ask, chunk
+from tests.contract.vector_points import DIMENSIONS, ask, chunk, unit
 
 from annals_common.errors import DependencyUnavailableError
-from annals_storage.domain.search import SearchScope, Signal
+from annals_storage.domain.search import MemoryScope, SearchScope, Signal
 from annals_storage.vectors.server import CollectionMismatchError, ServerVectorIndex, connect
 
 TENANT = UUID(int=1)
@@ -89,8 +89,11 @@ CALLS = {
     "upsert": lambda index: index.upsert([chunk(TENANT)]),
     "delete_events": lambda index: index.delete_events(TENANT, [TENANT]),
     "delete_chunks": lambda index: index.delete_chunks(TENANT, [TENANT]),
+    "delete_memories": lambda index: index.delete_memories(TENANT, [TENANT]),
     "delete_conversation": lambda index: index.delete_conversation(TENANT, TENANT),
     "query": lambda index: index.query(ask(SearchScope(TENANT))),
+    "query_memories": lambda index: index.query_memories(MemoryScope(TENANT), unit(1.0), 1),
+    "count_points": lambda index: index.count_points(TENANT),
     "count": lambda index: index.count(SearchScope(TENANT)),
     "list_chunks": lambda index: index.list_chunks(TENANT, after=None, limit=1),
 }

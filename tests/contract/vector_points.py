@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from annals_storage.domain.events import EventType
 from annals_storage.domain.search import (
     ChunkPoint,
+    MemoryPoint,
+    MemoryScope,
     ScoredChunk,
     SearchScope,
     Signal,
@@ -53,6 +55,15 @@ def chunk(tenant_id: UUID, **fields: Any) -> ChunkPoint:
     return ChunkPoint(tenant_id=tenant_id, **defaults | fields)
 
 
+def memory(tenant_id: UUID, **fields: Any) -> MemoryPoint:
+    defaults: dict[str, Any] = {
+        "memory_id": uuid4(),
+        "conversation_id": uuid4(),
+        "dense": unit(1.0),
+    }
+    return MemoryPoint(tenant_id=tenant_id, **defaults | fields)
+
+
 def ask(scope: SearchScope, *, limit: int = 100, **vectors: Any) -> VectorQuery:
     return VectorQuery(scope, limit, **vectors or {"dense": unit(1.0), "bm25": terms(7)})
 
@@ -68,6 +79,13 @@ async def found(index: Any, scope: SearchScope) -> set[UUID]:
     assert dense == bm25
     assert await index.count(scope) == len(dense)
     return dense
+
+
+async def found_memories(index: Any, scope: MemoryScope) -> set[UUID]:
+    """Return what the query and the count agree is in the scope."""
+    hits = await index.query_memories(scope, unit(1.0), 100)
+    assert await index.count(scope) == len(hits)
+    return {hit.memory_id for hit in hits}
 
 
 def in_scope(point: ChunkPoint, scope: SearchScope) -> bool:
@@ -86,4 +104,14 @@ def in_scope(point: ChunkPoint, scope: SearchScope) -> bool:
         and (scope.start_time is None or scope.start_time <= point.event_time)
         and (scope.end_time is None or point.event_time < scope.end_time)
         and point.event_id not in scope.exclude_event_ids
+        and in_view(point, scope)
     )
+
+
+def in_view(point: ChunkPoint, scope: SearchScope) -> bool:
+    if scope.view:
+        return any(
+            point.branch == part.branch and part.after_seq < point.seq <= part.until_seq
+            for part in scope.view
+        )
+    return scope.all_branches or point.current
