@@ -30,6 +30,7 @@ from annals_storage.commands.authentication import Authenticate
 from annals_storage.commands.changing import ChangeEvents
 from annals_storage.commands.cold_storage import ColdStorage
 from annals_storage.commands.end_users import IdentifyEndUser
+from annals_storage.commands.forking import ForkConversation
 from annals_storage.commands.grouping import GroupCommit
 from annals_storage.commands.growth import GrowthAlert
 from annals_storage.commands.memories import SearchMemories
@@ -57,6 +58,7 @@ from annals_storage.handlers.conversations import ConversationHandler
 from annals_storage.handlers.event_changes import EventChangesHandler
 from annals_storage.handlers.event_reads import EventReadHandler
 from annals_storage.handlers.events import EventHandler
+from annals_storage.handlers.forks import ForkHandler
 from annals_storage.handlers.index import IndexHandler
 from annals_storage.handlers.memories import MemoryHandler
 from annals_storage.handlers.memory_input import EmbeddingSpace
@@ -78,6 +80,7 @@ from annals_storage.postgres.conversations import PostgresConversations
 from annals_storage.postgres.database import Database
 from annals_storage.postgres.event_changes import PostgresEventChanges
 from annals_storage.postgres.events import PostgresEvents
+from annals_storage.postgres.forks import PostgresForks
 from annals_storage.postgres.guard import check_database
 from annals_storage.postgres.hits import PostgresHits
 from annals_storage.postgres.memories import PostgresMemories
@@ -99,8 +102,8 @@ from annals_storage.vectors.edge import EdgeVectorIndex
 SERVICES = tuple(
     f"annals.storage.v1.{name}Service"
     for name in (
-        *("Conversation", "Event", "Index", "Memory", "Provider", "Relationship", "Search"),
-        *("Tenant", "Usage"),
+        *("Conversation", "Erasure", "Event", "Index", "Lifecycle", "Memory", "Provider"),
+        *("Relationship", "Search", "Tenant", "Usage"),
     )
 )
 LASTING_METHODS = frozenset({"WatchEvents"})
@@ -287,6 +290,7 @@ def _service_spec(
         hits=warmed(PostgresHits(adapters.database), adapters.cold),
         outbox=outbox,
     )
+    fork = ForkConversation(PostgresForks(adapters.database), adapters.cold, live.notifications)
     memories = PostgresMemories(adapters.database)
     search_memories = SearchMemories(
         embeddings=embeddings, vectors=adapters.vectors, memories=memories, outbox=outbox
@@ -314,17 +318,18 @@ def _service_spec(
                 ConversationHandler(conversations, access),
                 ConversationStatusHandler(conversations, access),
                 SessionMergeHandler(PostgresSessionMerges(adapters.database)),
+                ForkHandler(fork),
             ),
             server,
         )
         event_service_pb2_grpc.add_EventServiceServicer_to_server(
             compose(
                 event_service_pb2_grpc.EventServiceServicer,
-                EventHandler(grouping=grouping, counter=TiktokenCounter()),
-                EventReadHandler(events),
-                EventChangesHandler(changes=changes, counter=TiktokenCounter()),
+                EventHandler(grouping=grouping, counter=TiktokenCounter(), access=access),
+                EventReadHandler(events, access),
+                EventChangesHandler(changes=changes, counter=TiktokenCounter(), access=access),
                 BranchHandler(PostgresBranches(adapters.database)),
-                WatchHandler(watch),
+                WatchHandler(watch, access),
             ),
             server,
         )
@@ -352,12 +357,10 @@ def _service_spec(
             ),
             server,
         )
+        engine = EngineErasure(adapters.vectors)
         lifecycle(
-            adapters.database,
-            EngineErasure(adapters.vectors),
-            adapters.cold,
-            forget_key=authenticate.forget_key,
-        ).register(server)
+            adapters.database, engine, adapters.cold, forget_key=authenticate.forget_key
+        ).register(server, engine)
         index_service_pb2_grpc.add_IndexServiceServicer_to_server(
             IndexHandler(outbox=outbox, vectors=adapters.vectors, embedder=adapters.embedder),
             server,

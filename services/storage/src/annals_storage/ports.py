@@ -30,6 +30,7 @@ from annals_storage.domain.conversations import (
     NewConversation,
 )
 from annals_storage.domain.events import Event, EventPage, EventQuery
+from annals_storage.domain.forks import Fork, NewFork
 from annals_storage.domain.indexing import (
     Backlog,
     ChunkRow,
@@ -280,6 +281,17 @@ class SearchLogStore(Protocol):
         """Return one page, newest first."""
 
 
+class ForkStore(Protocol):
+    """Where conversations are copied."""
+
+    async def fork(self, tenant_id: UUID, new: NewFork) -> Fork:
+        """Return the copy made by this call, or by the one it repeats.
+
+        Raises ResourceNotFoundError, ResourceAlreadyExistsError, IdempotencyKeyReusedError,
+        SourceIsColdError.
+        """
+
+
 class ConversationStore(Protocol):
     """Where conversations are kept."""
 
@@ -319,6 +331,9 @@ class OwnerStore(Protocol):
 
     async def owners(self, tenant_id: UUID, conversation_ids: Collection[UUID]) -> list[Owner]:
         """Return the owners of those that exist, deleted ones included."""
+
+    async def get_by_host_id(self, tenant_id: UUID, host_id: str) -> Conversation | None:
+        """Return what the host application knows by this id, deleted or not."""
 
     async def agent_mode(self, tenant_id: UUID, agent_id: UUID) -> EndUserMode | None:
         """Return what an agent accepts of end users; None when there is no such agent."""

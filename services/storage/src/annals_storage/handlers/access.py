@@ -71,6 +71,12 @@ def own_data_tenant(method: str) -> UUID:
     return principal.tenant_id
 
 
+def refuse_publishable(method: str) -> None:
+    """Raises ScopeMissingError for a publishable key, whichever end user it acts for."""
+    if current_principal().publishable:
+        raise ScopeMissingError(method, "a secret key")
+
+
 def acts_for_end_user(principal: Principal) -> bool:
     """Whether the call is made for an end user and reaches only what is theirs."""
     return principal.publishable or principal.end_user is not None
@@ -90,6 +96,24 @@ class Access:
         if not await self.reachable([conversation_id]):
             raise ResourceNotFoundError("conversation", str(conversation_id))
         return tenant_id
+
+    async def target(self, method: str, conversation_id: str, host_id: str = "") -> UUID | None:
+        """Return the conversation an end user writes into, which must be there and theirs;
+        without an end user None: whichever the request names.
+
+        Raises ScopeMissingError, ResourceNotFoundError, and FieldInvalidError when it names none.
+        """
+        tenant_id = own_data_tenant(method)
+        if not acts_for_end_user(current_principal()):
+            return None
+        if conversation_id or not host_id:
+            wanted = require_uuid(conversation_id, "conversation_id")
+            await self.conversation(method, wanted)
+            return wanted
+        found = await self._owners.get_by_host_id(tenant_id, host_id)
+        if found is None or not await self.reachable([found.conversation_id]):
+            raise ResourceNotFoundError("conversation", host_id)
+        return found.conversation_id
 
     async def creation(self, method: str, agent_id: UUID | None) -> None:
         """Refuse a new conversation whose agent does not take the caller's user id. Raises as
@@ -125,6 +149,16 @@ def require_installation_admin(method: str) -> None:
 def administered_tenant(method: str, tenant_id: str) -> UUID:
     """Return the tenant to administer: the admin names it, a tenant's key implies it."""
     return _chosen_tenant(method, tenant_id, frozenset({Scope.TENANT_ADMIN}))
+
+
+def own_administered_tenant(method: str) -> UUID:
+    """Return the caller's own tenant, which the key may administer. Raises ScopeMissingError."""
+    principal = current_principal()
+    if principal.tenant_id is None:
+        raise ScopeMissingError(
+            method, f"a tenant's key with the scope {Scope.TENANT_ADMIN.upper()}"
+        )
+    return administered_tenant(method, "")
 
 
 def readable_tenant(method: str, tenant_id: str) -> UUID:

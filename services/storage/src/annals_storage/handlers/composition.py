@@ -19,7 +19,8 @@ def compose(base: Callable[[], Servicer], *parts: object) -> Servicer:
     for name in names:
         owners = [part for part in parts if hasattr(part, name)]
         if len(owners) > 1:
-            raise ValueError(f"{type(servicer).__name__}.{name} is implemented by {len(owners)} parts")
+            service = type(servicer).__name__
+            raise ValueError(f"{service}.{name} is implemented by {len(owners)} parts")
         for owner in owners:
             setattr(servicer, name, getattr(owner, name))
     return servicer  # type: ignore[no-any-return]

@@ -16,7 +16,12 @@ from annals_common.principal import Actor, current_principal
 from annals_common.validation import require_uuid
 from annals_storage.commands.changing import ChangeEvents
 from annals_storage.domain.changing import Observation, ObservationKind, StoredTurn
-from annals_storage.handlers.access import data_tenant
+from annals_storage.handlers.access import (
+    Access,
+    data_tenant,
+    own_data_tenant,
+    refuse_publishable,
+)
 from annals_storage.handlers.event_change_input import event_edit, history_query, turn_store
 from annals_storage.handlers.event_input import LARGE_REQUEST_BYTES, CountsTokens
 from annals_storage.handlers.output import event_message, timestamp_message
@@ -34,11 +39,17 @@ OBSERVATION_KINDS = {
 class EventChangesHandler:
     """Translates; the use cases are in commands.changing."""
 
-    def __init__(self, *, changes: ChangeEvents, counter: CountsTokens) -> None:
-        self._changes, self._counter = changes, counter
+    def __init__(self, *, changes: ChangeEvents, counter: CountsTokens, access: Access) -> None:
+        self._changes, self._counter, self._access = changes, counter, access
 
     async def StoreTurn(self, request: pb.StoreTurnRequest, context: Any) -> pb.StoreTurnResponse:
-        tenant_id = data_tenant("StoreTurn")
+        refuse_publishable("StoreTurn")
+        tenant_id = own_data_tenant("StoreTurn")
+        own = await self._access.target(
+            "StoreTurn", request.conversation_id, request.host_conversation_id
+        )
+        if own is not None:
+            request.conversation_id, request.host_conversation_id = str(own), ""
         turn = await self._parsed(turn_store, request, tenant_id)
         return _stored_message(await self._changes.store_turn(turn))
 

@@ -15,7 +15,7 @@ from annals_common.validation import (
     uuids,
 )
 from annals_storage.domain.events import Event
-from annals_storage.handlers.access import data_tenant
+from annals_storage.handlers.access import Access, own_data_tenant
 from annals_storage.handlers.event_queries import (
     MAX_SEQ,
     decode_seq_cursor,
@@ -23,6 +23,7 @@ from annals_storage.handlers.event_queries import (
     next_page_token,
 )
 from annals_storage.handlers.output import event_message
+from annals_storage.handlers.ownership import refuse_hidden
 from annals_storage.ports import EventStore
 
 MAX_BATCH_IDS = 1_000
@@ -31,11 +32,11 @@ MAX_BATCH_IDS = 1_000
 class EventReadHandler:
     """Translates."""
 
-    def __init__(self, events: EventStore) -> None:
-        self._events = events
+    def __init__(self, events: EventStore, access: Access) -> None:
+        self._events, self._access = events, access
 
     async def GetEvent(self, request: pb.GetEventRequest, context: Any) -> pb.GetEventResponse:
-        tenant_id = data_tenant("GetEvent")
+        tenant_id = own_data_tenant("GetEvent")
         event_id = optional_uuid(request.event_id, "event_id")
         if event_id is None:
             return pb.GetEventResponse(event=event_message(await self._by_seq(request, tenant_id)))
@@ -43,16 +44,18 @@ class EventReadHandler:
         conversation_id = optional_uuid(request.conversation_id, "conversation_id")
         if found is None or conversation_id not in (None, found.conversation_id):
             raise ResourceNotFoundError("event", str(event_id))
+        if not await self._access.reachable([found.conversation_id]):
+            raise ResourceNotFoundError("event", str(event_id))
         return pb.GetEventResponse(event=event_message(found))
 
     async def BatchGetEvents(
         self, request: pb.BatchGetEventsRequest, context: Any
     ) -> pb.BatchGetEventsResponse:
-        tenant_id = data_tenant("BatchGetEvents")
+        tenant_id = own_data_tenant("BatchGetEvents")
         if not request.event_ids:
             raise FieldInvalidError("event_ids", f"is required: 1–{MAX_BATCH_IDS:,} UUIDs")
         wanted = uuids(request.event_ids, "event_ids", max_items=MAX_BATCH_IDS)
-        found = await self._events.get(tenant_id, wanted)
+        found = await self._reachable(await self._events.get(tenant_id, wanted))
         response = pb.BatchGetEventsResponse(
             events=[event_message(found[event_id]) for event_id in wanted if event_id in found],
             missing_event_ids=[str(event_id) for event_id in wanted if event_id not in found],
@@ -63,13 +66,19 @@ class EventReadHandler:
     async def ListEvents(
         self, request: pb.ListEventsRequest, context: Any
     ) -> pb.ListEventsResponse:
-        tenant_id = data_tenant("ListEvents")
+        tenant_id = own_data_tenant("ListEvents")
+        refuse_hidden(show_deleted=request.show_deleted)
         query = list_query(request, decode_seq_cursor(request, tenant_id))
+        await self._access.conversation("ListEvents", query.conversation_id)
         page = await self._events.page(tenant_id, query)
         return pb.ListEventsResponse(
             events=[event_message(event) for event in page.events],
             next_page_token=next_page_token(request, tenant_id, page),
         )
+
+    async def _reachable(self, found: dict[UUID, Event]) -> dict[UUID, Event]:
+        mine = await self._access.reachable({event.conversation_id for event in found.values()})
+        return {key: event for key, event in found.items() if event.conversation_id in mine}
 
     async def _by_seq(self, request: pb.GetEventRequest, tenant_id: UUID) -> Event:
         conversation_id = require_uuid(
@@ -77,6 +86,6 @@ class EventReadHandler:
         )
         bounded(request.seq, "seq", low=1, high=MAX_SEQ)
         found = await self._events.get_by_seq(tenant_id, conversation_id, request.seq)
-        if found is None:
+        if found is None or not await self._access.reachable([conversation_id]):
             raise ResourceNotFoundError("event", f"{conversation_id} seq {request.seq}")
         return found

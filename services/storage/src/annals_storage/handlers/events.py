@@ -23,11 +23,12 @@ from annals_common.validation import (
 from annals_storage.commands.grouping import GroupCommit
 from annals_storage.domain.appending import Append
 from annals_storage.domain.events import NewEvent
-from annals_storage.handlers.access import data_tenant
+from annals_storage.handlers.access import Access, own_data_tenant
 from annals_storage.handlers.conversation_input import MAX_OWNER_CHARS
 from annals_storage.handlers.event_input import LARGE_REQUEST_BYTES, new_events, request_hash
 from annals_storage.handlers.event_queries import MAX_BRANCH, MAX_SEQ
 from annals_storage.handlers.output import append_response
+from annals_storage.handlers.ownership import check_own_events
 from annals_storage.handlers.progress import StreamProgress
 from annals_storage.ports import TokenCounter
 
@@ -35,21 +36,24 @@ from annals_storage.ports import TokenCounter
 class EventHandler:
     """Appends; translates, the write path is commands.grouping."""
 
-    def __init__(self, *, grouping: GroupCommit, counter: TokenCounter) -> None:
-        self._grouping, self._counter = grouping, counter
+    def __init__(self, *, grouping: GroupCommit, counter: TokenCounter, access: Access) -> None:
+        self._grouping, self._counter, self._access = grouping, counter, access
 
     async def AppendEvents(
         self, request: pb.AppendEventsRequest, context: Any
     ) -> pb.AppendEventsResponse:
-        append = await self._append(request, data_tenant("AppendEvents"))
+        tenant_id = own_data_tenant("AppendEvents")
+        await self._access.target("AppendEvents", request.conversation_id)
+        append = await self._append(request, tenant_id)
         return append_response(await self._grouping.append(append))
 
     async def StreamAppendEvents(
         self, request_iterator: AsyncIterator[pb.StreamAppendEventsRequest], context: Any
     ) -> AsyncIterator[pb.StreamAppendEventsResponse]:
-        tenant_id = data_tenant("StreamAppendEvents")
+        tenant_id = own_data_tenant("StreamAppendEvents")
         progress = StreamProgress()
         async for request in request_iterator:
+            await self._access.target("StreamAppendEvents", request.append.conversation_id)
             append = await self._append(request.append, tenant_id)
             yield progress.acknowledge(await self._grouping.append(append))
 
@@ -59,6 +63,7 @@ class EventHandler:
             raise LimitExceededError("events", limit=MAX_REQUEST_BYTES, actual=size, unit="bytes")
         conversation_id = optional_uuid(request.conversation_id, "conversation_id")
         _check_condition(request)
+        check_own_events(request.events)
         agent_id, session_id = _anonymous_owner(request, conversation_id)
         request_id = optional_uuid(request.request_id, "request_id")
         if size > LARGE_REQUEST_BYTES:

@@ -55,8 +55,7 @@ def own_query(method: str, query: ConversationQuery) -> ConversationQuery:
     whom = principal.end_user
     if whom is None:
         return query
-    if query.show_deleted:
-        raise FieldInvalidError("show_deleted", "is not for end users")
+    refuse_hidden(show_deleted=query.show_deleted)
     user_id, session_id = own_selection(method, whom, query.user_id, query.session_id)
     return replace(
         query,
@@ -99,14 +98,20 @@ def refuse_other(field: str, given: str | None, own: str | None) -> None:
         raise FieldInvalidError(field, "must be empty or the caller's own", given)
 
 
-def check_own_events(events: Sequence[event_pb.NewEvent], field: str = "events") -> None:
+def refuse_hidden(*, show_deleted: bool) -> None:
+    """What was deleted stays hidden from end users. Raises FieldInvalidError."""
+    if show_deleted and current_principal().end_user is not None:
+        raise FieldInvalidError("show_deleted", "is not for end users")
+
+
+def check_own_events(events: Sequence[event_pb.NewEvent]) -> None:
     """Refuse, of a publishable key, everything but what the end user says: answers, tools and
     usage are the server's to write. Raises FieldInvalidError.
     """
     if not current_principal().publishable:
         return
     for index, event in enumerate(events):
-        path = f"{field}[{index}]" if field == "events" else field
+        path = f"events[{index}]"
         if event.message.role != pb.ROLE_USER:
             raise FieldInvalidError(path, "must be a message of role USER with a publishable key")
         for set_field, _ in event.ListFields():

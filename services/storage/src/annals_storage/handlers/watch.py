@@ -13,7 +13,7 @@ from annals_common.errors import FieldInvalidError, WatcherTooSlowError
 from annals_common.validation import bounded, optional_uuid
 from annals_storage.commands.watching import WatchEvents, WatchRequest
 from annals_storage.domain.watching import WatchPage
-from annals_storage.handlers.access import data_tenant
+from annals_storage.handlers.access import Access, own_data_tenant
 from annals_storage.handlers.output import event_message
 from annals_storage.handlers.watch_tokens import Watched, read_token, write_token
 
@@ -28,19 +28,26 @@ class WatchHandler:
     `write_seconds`: how long a client may leave an answer unread.
     """
 
-    def __init__(self, watch: WatchEvents, *, write_seconds: float = 60.0) -> None:
-        self._watch, self._write_seconds = watch, write_seconds
+    def __init__(self, watch: WatchEvents, access: Access, *, write_seconds: float = 60.0) -> None:
+        self._watch, self._access, self._write_seconds = watch, access, write_seconds
 
     async def WatchEvents(
         self, request: pb.WatchEventsRequest, context: Any
     ) -> AsyncIterator[pb.WatchEventsResponse]:
-        watched = _watched(request, data_tenant("WatchEvents"))
+        watched = _watched(request, await self._own_tenant(request))
         async with aclosing(self._watch(_watch_request(request, watched))) as pages:
             async for page in pages:
+                # Whose it is may have changed since the last page.
+                await self._own_tenant(request)
                 await self._write(context, _response(page, watched))
         # Answers are written above, within a time; none is left to yield.
         for response in _NOTHING:
             yield response
+
+    async def _own_tenant(self, request: pb.WatchEventsRequest) -> UUID:
+        """Return the caller's tenant. An end user watches a conversation, and an own one."""
+        await self._access.target("WatchEvents", request.conversation_id)
+        return own_data_tenant("WatchEvents")
 
     async def _write(self, context: Any, response: pb.WatchEventsResponse) -> None:
         try:
