@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Protocol, TypeVar
 from uuid import UUID
@@ -29,8 +29,10 @@ T = TypeVar("T")
 class BringsBack(Protocol):
     """Cold storage, as far as changes need it."""
 
-    async def bring_back(self, tenant_id: UUID, conversation_id: UUID, event_id: UUID) -> None:
-        """Have the words of an event in PostgreSQL again."""
+    async def bring_back(
+        self, tenant_id: UUID, conversation_id: UUID, event_ids: Sequence[UUID]
+    ) -> object:
+        """Have the words of these events in PostgreSQL again."""
 
 
 class Queue:
@@ -101,7 +103,7 @@ class ChangeEvents:
             if self._cold_storage is None:
                 raise DependencyUnavailableError("cold storage") from cold
             conversation_id, event_id = cold.conversation_id, cold.event_id
-        await self._cold_storage.bring_back(tenant_id, conversation_id, event_id)
+        await self._cold_storage.bring_back(tenant_id, conversation_id, [event_id])
         try:
             return await change()
         except EventIsColdError as cold:
