@@ -1,0 +1,44 @@
+"""What the indexer did."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+from prometheus_client import Counter
+from tests.support.storage import Tenant
+from tests.support.waiting import eventually
+
+from annals_storage.indexer.metrics import EMBEDDED_CHUNKS, REUSED_CHUNKS
+
+
+async def indexed(tenant: Tenant) -> None:
+    """Wait until everything is mirrored."""
+    await eventually(tenant.client.index.status, lambda status: status.pending_count == 0)
+
+
+@dataclass(slots=True)
+class EmbeddingWork:
+    """Chunks that went through the model, and chunks that did not need to, inside the block."""
+
+    embedded: int = 0
+    reused: int = 0
+
+    def __enter__(self) -> Self:
+        self.embedded, self.reused = -_value(EMBEDDED_CHUNKS), -_value(REUSED_CHUNKS)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.embedded += _value(EMBEDDED_CHUNKS)
+        self.reused += _value(REUSED_CHUNKS)
+
+
+def _value(counter: Counter) -> int:
+    [metric] = counter.collect()
+    return int(next(s.value for s in metric.samples if s.name.endswith("_total")))
