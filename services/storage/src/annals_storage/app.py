@@ -30,9 +30,11 @@ from annals_storage.commands.authentication import Authenticate
 from annals_storage.commands.changing import ChangeEvents
 from annals_storage.commands.cold_storage import ColdStorage
 from annals_storage.commands.end_users import IdentifyEndUser
+from annals_storage.commands.exporting import ExportConversation
 from annals_storage.commands.forking import ForkConversation
 from annals_storage.commands.grouping import GroupCommit
 from annals_storage.commands.growth import GrowthAlert
+from annals_storage.commands.importing import ImportConversations
 from annals_storage.commands.memories import SearchMemories
 from annals_storage.commands.mirror_erasure import EngineErasure
 from annals_storage.commands.notifying import NotifyingAppends
@@ -69,6 +71,7 @@ from annals_storage.handlers.search_log import SearchLogHandler
 from annals_storage.handlers.session_merges import SessionMergeHandler
 from annals_storage.handlers.signing_keys import SigningKeyHandler
 from annals_storage.handlers.tenants import TenantHandler
+from annals_storage.handlers.transfer import TransferHandler
 from annals_storage.handlers.usage import UsageHandler
 from annals_storage.handlers.watch import WatchHandler
 from annals_storage.indexer.mirror import Mirror
@@ -93,6 +96,7 @@ from annals_storage.postgres.search_log import PostgresSearchLog
 from annals_storage.postgres.session_merges import PostgresSessionMerges
 from annals_storage.postgres.signing_keys import PostgresSigningKeys
 from annals_storage.postgres.tenants import PostgresTenants
+from annals_storage.postgres.transfer import PostgresTransfer
 from annals_storage.postgres.turns import PostgresTurns
 from annals_storage.postgres.usage import PostgresUsage
 from annals_storage.postgres.watch import PostgresWatch
@@ -282,6 +286,7 @@ def _service_spec(
         max_watches=settings.max_watches,
         poll_seconds=settings.watch_poll_seconds,
     )
+    transfer = _transfer(adapters, live)
     embeddings = QueryEmbeddings(adapters.embedder)
     search = SearchEvents(
         embeddings=embeddings,
@@ -319,6 +324,7 @@ def _service_spec(
                 ConversationStatusHandler(conversations, access),
                 SessionMergeHandler(PostgresSessionMerges(adapters.database)),
                 ForkHandler(fork),
+                transfer,
             ),
             server,
         )
@@ -371,6 +377,19 @@ def _service_spec(
         await adapters.vectors.ping()
 
     return ServiceSpec(SERVICES, register, [authenticated(authenticate)], check, LASTING_METHODS)
+
+
+def _transfer(adapters: Adapters, live: Live) -> TransferHandler:
+    store = PostgresTransfer(adapters.database)
+    return TransferHandler(
+        ExportConversation(store, adapters.cold),
+        ImportConversations(
+            store,
+            adapters.cold,
+            live.notifications,
+            embedding_dimensions=adapters.embedder.dimensions,
+        ),
+    )
 
 
 async def _cancelled(task: asyncio.Task[None]) -> None:

@@ -19,6 +19,7 @@ from annals_storage.domain.branches import (
     shared_parts,
 )
 from annals_storage.postgres.database import Database, Transaction, sql
+from annals_storage.postgres.views import part_arrays, seq_in_view, view_of
 
 
 class PostgresBranches:
@@ -92,15 +93,15 @@ class _Change:
             )
         parent = new.parent_branch or self._current
         view = await self.view(parent)
-        fork_seq = await self._fork_seq(new, view)
-        parts = shared_parts(view, fork_seq)
+        fork_seq = 0
+        if new.event_id is not None:
+            fork_seq = await seq_in_view(self._transaction, self._ids, view, new.event_id)
+        parts = part_arrays(shared_parts(view, fork_seq))
         [opened] = await self._run(
             "open_branch",
             parent_branch=parent,
             fork_seq=fork_seq,
-            view_branches=[part.branch for part in parts],
-            view_after=[part.after_seq for part in parts],
-            view_until=[part.until_seq for part in parts],
+            **parts,
             display_name=new.display_name,
             request_id=new.request_id,
             request_hash=new.request_hash,
@@ -110,21 +111,9 @@ class _Change:
         branch: int = opened["branch"]
         return branch
 
-    async def _fork_seq(self, new: NewBranch, view: list[Part]) -> int:
-        if new.event_id is None:
-            return 0
-        for place in await self._run("get_event_place", event_id=new.event_id):
-            if any(part.holds(**place) for part in view):
-                seq: int = place["seq"]
-                return seq
-        raise ResourceNotFoundError("event", str(new.event_id))
-
     async def view(self, branch: int) -> list[Part]:
         """Return what a branch shows. Raises ResourceNotFoundError."""
-        rows = await self._run("get_branch_view", branch=branch)
-        if not rows:
-            raise ResourceNotFoundError("branch", str(branch))
-        return [Part(**row) for row in rows]
+        return await view_of(self._transaction, self._ids, branch)
 
     async def select(self, branch: int) -> None:
         """Make it current; what comes into view or leaves it is mirrored again."""
@@ -132,12 +121,7 @@ class _Change:
             return
         parts = changed_parts(await self.view(self._current), await self.view(branch))
         await self._run("select_branch", branch=branch)
-        await self._run(
-            "enqueue_parts",
-            branches=[part.branch for part in parts],
-            afters=[part.after_seq for part in parts],
-            untils=[part.until_seq for part in parts],
-        )
+        await self._run("enqueue_parts", **part_arrays(parts))
 
     async def get(self, branch: int) -> Branch:
         """Return the branch as it is now."""

@@ -9,7 +9,7 @@ INSERT INTO annals.branches
   (tenant_id, conversation_id, branch, parent_branch, fork_seq, view_branches, view_after,
    view_until, display_name, request_id, request_hash)
 SELECT %(tenant_id)s, %(conversation_id)s, branch_count, %(parent_branch)s, %(fork_seq)s,
-       %(view_branches)s::integer[], %(view_after)s::bigint[], %(view_until)s::bigint[],
+       %(branches)s::integer[], %(afters)s::bigint[], %(untils)s::bigint[],
        %(display_name)s, %(request_id)s, %(request_hash)s
 FROM counted
 RETURNING branch
