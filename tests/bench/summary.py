@@ -18,11 +18,12 @@ Row = tuple[str, dict[str, Any]]
 def main() -> None:
     """Print the table; say so when there is nothing to print."""
     console = Console(width=None if sys.stdout.isatty() else NAMES_WIDTH)
-    paths = sorted(RESULTS_DIR.glob("*.json"))
-    if not paths:
+    written = [json.loads(path.read_text("utf-8")) for path in sorted(RESULTS_DIR.glob("*.json"))]
+    # Plans of queries lie there too.
+    reports = [report for report in written if "figures" in report]
+    if not reports:
         console.print(f"no figures in {RESULTS_DIR}: run `make bench` first")
         return
-    reports = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
     rows = [(report["bench"], figure) for report in reports for figure in report["figures"]]
     console.print(_table(rows))
     for note in _notes(reports):

@@ -31,9 +31,9 @@ async def assert_stored_once(client: AsyncAnnalsClient, conversation: str, count
     assert [event.message.content for event in stored] == texts(count)
 
 
-def assert_mirrored(client: AnnalsClient) -> None:
+def assert_mirrored(client: AnnalsClient, *, timeout_s: float = INDEX_TIMEOUT_S) -> None:
     """Wait for the indexer; the mirror must then hold every chunk."""
-    deadline_s = time.monotonic() + INDEX_TIMEOUT_S
+    deadline_s = time.monotonic() + timeout_s
     while (status := client.index.status()).pending_count:
         assert time.monotonic() < deadline_s, status
         time.sleep(0.05)
