@@ -472,6 +472,21 @@ class TestUsage:
 
 
 class TestAppendsAround:
+    async def test_a_retry_of_an_append_is_answered_as_before_an_edit(self, tenant: Tenant) -> None:
+        room = await empty_conversation(tenant)
+        keyed, request_id = user("some words", idempotency_key="k"), str(uuid4())
+        first = await append(tenant.raw, room, keyed, request_id=request_id)
+        for text in ("a good many more words than before", "x"):
+            await edit(tenant.raw, ids(first)[0], user(text))
+
+        again = [
+            await append(tenant.raw, room, keyed),
+            await append(tenant.raw, room, keyed, request_id=request_id),
+        ]
+
+        first.events[0].replayed = True
+        assert [each.events[0] for each in again] == [first.events[0]] * 2
+
     async def test_status_is_kept_and_hashed(self, tenant: Tenant) -> None:
         room = await empty_conversation(tenant)
         pending = assistant("x", idempotency_key="k", status=res.EVENT_STATUS_PENDING)

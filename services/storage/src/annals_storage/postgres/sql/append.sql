@@ -204,29 +204,34 @@ insert_outbox AS (
   INSERT INTO annals.outbox (tenant_id, kind, key, conversation_id)
   SELECT %(tenant_id)s, 'event', event_id, conversation_id FROM numbered
 ),
+replay AS (
+  SELECT k.request, k.position, k.event_id
+  FROM seen_key AS k
+  JOIN verdict AS v ON v.index = k.request AND v.verdict IN ('stored', 'replayed')
+                   AND v.replayed_ids IS NULL
+  UNION ALL
+  SELECT v.index, replayed.position::integer - 1, replayed.event_id
+  FROM verdict AS v
+  CROSS JOIN LATERAL unnest(v.replayed_ids) WITH ORDINALITY AS replayed (event_id, position)
+  WHERE v.verdict = 'replayed'
+),
 done AS MATERIALIZED (
   SELECT n.request, n.position, n.event_id, n.seq, false AS replayed, n.token_count,
          %(now)s::timestamptz AS created_at
   FROM numbered AS n
   UNION ALL
-  SELECT k.request, k.position, k.event_id, e.seq, true, e.token_count, e.created_at
-  FROM seen_key AS k
-  JOIN verdict AS v ON v.index = k.request AND v.verdict IN ('stored', 'replayed')
-                   AND v.replayed_ids IS NULL
-  CROSS JOIN LATERAL (
-    SELECT * FROM annals.events AS e
-    WHERE e.tenant_id = %(tenant_id)s AND e.event_id = k.event_id LIMIT 1
-  ) AS e
-  UNION ALL
-  SELECT v.index, replay.position::integer - 1, replay.event_id, e.seq, true, e.token_count,
+  SELECT r.request, r.position, r.event_id, e.seq, true,
+         -- As it was stored: the oldest version, where there are newer ones.
+         CASE WHEN e.version = 1 THEN e.token_count ELSE coalesce(
+           (SELECT (p.payload->>'token_count')::integer FROM annals.observation_payloads AS p
+            WHERE p.tenant_id = %(tenant_id)s AND p.event_id = r.event_id
+            ORDER BY p.version LIMIT 1), e.token_count) END,
          e.created_at
-  FROM verdict AS v
-  CROSS JOIN LATERAL unnest(v.replayed_ids) WITH ORDINALITY AS replay (event_id, position)
+  FROM replay AS r
   CROSS JOIN LATERAL (
     SELECT * FROM annals.events AS e
-    WHERE e.tenant_id = %(tenant_id)s AND e.event_id = replay.event_id LIMIT 1
+    WHERE e.tenant_id = %(tenant_id)s AND e.event_id = r.event_id LIMIT 1
   ) AS e
-  WHERE v.verdict = 'replayed'
 ),
 insert_request AS (
   INSERT INTO annals.append_requests
