@@ -64,6 +64,7 @@ def storage_settings(
         "data_dir": data_dir,
         "embedding_threads": 1,
         "indexer_name": f"test-{uuid4()}",
+        "cold_storage_url": f"file://{data_dir}/cold",
     }
     return StorageSettings(**{**values, **overrides})
 

@@ -10,8 +10,10 @@ from tests.support.appending import append, empty_conversation, ids
 from tests.support.storage import Tenant
 
 from annals.storage.v1 import conversation_service_pb2 as conversation_pb
+from annals.storage.v1 import erasure_service_pb2 as erasure_pb
 from annals.storage.v1 import event_service_pb2 as event_pb
 from annals.storage.v1 import index_service_pb2 as index_pb
+from annals.storage.v1 import lifecycle_service_pb2 as lifecycle_pb
 from annals.storage.v1 import memory_service_pb2 as memory_pb
 from annals.storage.v1 import provider_service_pb2 as provider_pb
 from annals.storage.v1 import relationship_service_pb2 as relationship_pb
@@ -58,6 +60,23 @@ async def _get_event(tenant: Tenant) -> Any:
 
 async def _batch_get(tenant: Tenant) -> Any:
     return event_pb.BatchGetEventsRequest(event_ids=(await _event_ids(tenant))[1])
+
+
+async def _store_turn(tenant: Tenant) -> Any:
+    room = await empty_conversation(tenant)
+    return event_pb.StoreTurnRequest(conversation_id=room, turn_id="t", event=user("hi"))
+
+
+async def _edit_event(tenant: Tenant) -> Any:
+    _, found = await _event_ids(tenant)
+    return event_pb.EditEventRequest(event_id=found[0], event=user("bye"))
+
+
+def _of_event(kind: Callable[..., Any]) -> Build:
+    async def build(tenant: Tenant) -> Any:
+        return kind(event_id=(await _event_ids(tenant))[1][0])
+
+    return build
 
 
 async def _get_agent(tenant: Tenant) -> Any:
@@ -193,6 +212,38 @@ async def _update_memory(tenant: Tenant) -> Any:
     return request
 
 
+async def receipt_id_of(tenant: Tenant) -> str:
+    """The id of a new receipt, of a user who never was."""
+    erased = await tenant.raw.call("EraseUser", erasure_pb.EraseUserRequest(user_id="nobody"))
+    return str(erased.receipt.receipt_id)
+
+
+async def _erase_event(tenant: Tenant) -> Any:
+    return erasure_pb.EraseEventRequest(event_id=(await _event_ids(tenant))[1][0])
+
+
+async def _get_receipt(tenant: Tenant) -> Any:
+    return erasure_pb.GetErasureReceiptRequest(receipt_id=await receipt_id_of(tenant))
+
+
+async def _verify_erasure(tenant: Tenant) -> Any:
+    receipt_id = await receipt_id_of(tenant)
+    return erasure_pb.VerifyErasureRequest(receipt_id=receipt_id, user_id="nobody")
+
+
+async def _set_policy(_tenant: Tenant) -> Any:
+    policy = lifecycle_pb.RetentionPolicy(archive_after_days=30)
+    return lifecycle_pb.SetRetentionPolicyRequest(policy=policy)
+
+
+def _of_policy(kind: Callable[..., Any]) -> Build:
+    async def build(tenant: Tenant) -> Any:
+        await tenant.raw.call("SetRetentionPolicy", await _set_policy(tenant))
+        return kind()
+
+    return build
+
+
 def _of_conversation(kind: Callable[..., Any]) -> Build:
     async def build(tenant: Tenant) -> Any:
         return kind(conversation_id=await empty_conversation(tenant))
@@ -237,6 +288,11 @@ VALID: dict[str, Build] = {
     "GetEvent": _get_event,
     "BatchGetEvents": _batch_get,
     "ListEvents": _of_conversation(event_pb.ListEventsRequest),
+    "StoreTurn": _store_turn,
+    "EditEvent": _edit_event,
+    "DeleteEvent": _of_event(event_pb.DeleteEventRequest),
+    "RestoreEvent": _of_event(event_pb.RestoreEventRequest),
+    "ListObservations": _of_event(event_pb.ListObservationsRequest),
     "WatchEvents": _of_conversation(event_pb.WatchEventsRequest),
     "CreateRelationship": _relationship,
     "ListRelationships": _relationships,
@@ -258,8 +314,23 @@ VALID: dict[str, Build] = {
     "ListSearchLog": _plain(search_pb.ListSearchLogRequest),
     "SearchEvents": _plain(search_pb.SearchEventsRequest, query="hello"),
     "GetIndexStatus": _plain(index_pb.GetIndexStatusRequest),
+    "EraseEvent": _erase_event,
+    "EraseConversation": _of_conversation(erasure_pb.EraseConversationRequest),
+    "EraseUser": _plain(erasure_pb.EraseUserRequest, user_id="nobody"),
+    "EraseTenant": _plain(
+        erasure_pb.EraseTenantRequest, tenant_id=str(uuid4()), confirm_display_name="t"
+    ),
+    "GetErasureReceipt": _get_receipt,
+    "ListErasureReceipts": _plain(erasure_pb.ListErasureReceiptsRequest),
+    "VerifyErasure": _verify_erasure,
+    "SetRetentionPolicy": _set_policy,
+    "GetRetentionPolicy": _of_policy(lifecycle_pb.GetRetentionPolicyRequest),
+    "ListRetentionPolicies": _plain(lifecycle_pb.ListRetentionPoliciesRequest),
+    "DeleteRetentionPolicy": _of_policy(lifecycle_pb.DeleteRetentionPolicyRequest),
+    "MoveToColdStorage": _of_conversation(lifecycle_pb.MoveToColdStorageRequest),
+    "RestoreFromColdStorage": _of_conversation(lifecycle_pb.RestoreFromColdStorageRequest),
 }
-ADMIN_ONLY = frozenset({"CreateTenant", "GetTenant", "ListTenants"})
+ADMIN_ONLY = frozenset({"CreateTenant", "EraseTenant", "GetTenant", "ListTenants"})
 
 
 async def send(tenant: Tenant, name: str, request: Any) -> Any:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -56,6 +57,12 @@ class StorageSettings(BaseSettings):
     watch_poll_seconds: float = Field(
         5.0, gt=0, description="how long a watch waits at most when no notification comes"
     )
+    cold_storage_url: str = Field(
+        "", description="fsspec URL below which old words go: file:///…, s3://bucket/…; empty: none"
+    )
+    cold_storage_options: SecretStr = Field(
+        SecretStr("{}"), description="JSON object: what fsspec needs besides, as keys and endpoint"
+    )
     run_indexer: bool = Field(default=True, description="index in this process too")
     indexer_name: str = Field("", description="tells indexers' leases apart; empty: the host name")
 
@@ -80,6 +87,18 @@ class StorageSettings(BaseSettings):
             secrets_key_from(value.get_secret_value())
         return value
 
+    @field_validator("cold_storage_options")
+    @classmethod
+    def _check_cold_storage_options(cls, value: SecretStr) -> SecretStr:
+        try:
+            parsed = json.loads(value.get_secret_value())
+        except ValueError:
+            parsed = None
+        if not isinstance(parsed, dict):
+            # The value itself is not shown: it may hold keys.
+            raise ValueError("must be a JSON object")  # noqa: TRY004 - what pydantic reports
+        return value
+
     @model_validator(mode="after")
     def _check_engine(self) -> StorageSettings:
         if self.vector_engine == "server" and not self.qdrant_url:
@@ -87,6 +106,11 @@ class StorageSettings(BaseSettings):
         if self.vector_engine == "edge" and not self.run_indexer:
             raise ValueError("vector_engine=edge serves one process: run_indexer must be true")
         return self
+
+    @property
+    def cold_storage_arguments(self) -> dict[str, Any]:
+        """The options of cold storage as arguments of the file system."""
+        return dict(json.loads(self.cold_storage_options.get_secret_value()))
 
     @property
     def secrets_key_bytes(self) -> bytes | None:

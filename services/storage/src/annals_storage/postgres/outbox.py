@@ -164,10 +164,16 @@ class PostgresOutbox:
     async def save_chunks(
         self, tenant_id: UUID, event_ids: Sequence[UUID], chunks: Sequence[ChunkRow]
     ) -> None:
-        """Make these the only chunks of these events."""
+        """Make these the only chunks of these events. Those of erased events are not stored."""
         columns = {name: [getattr(c, name) for c in chunks] for name in ChunkRow.__slots__}
         params = {"tenant_id": tenant_id, "event_ids": list(event_ids), **columns}
-        await self._database.run(tenant_id, (sql("replace_chunks"), params))
+        lock = {
+            "tenant_id": tenant_id,
+            "conversation_ids": sorted({chunk.conversation_id for chunk in chunks}),
+        }
+        await self._database.run(
+            tenant_id, (sql("chunk_lock"), lock), (sql("replace_chunks"), params)
+        )
 
     async def acknowledge(self, owner: str, entries: Sequence[OutboxEntry]) -> None:
         """Remove what is done. `entries` are of one tenant.

@@ -18,6 +18,11 @@ INSERT INTO annals.chunks
   (tenant_id, chunk_id, event_id, conversation_id, chunk_index, start_char, end_char,
    token_count, content_hash, embedding, embedding_model)
 SELECT %(tenant_id)s, f.* FROM fresh AS f
+-- What was erased while it was being cut and embedded is not stored: see chunk_lock.sql.
+CROSS JOIN LATERAL (
+  SELECT 1 FROM annals.events AS e
+  WHERE e.tenant_id = %(tenant_id)s AND e.event_id = f.event_id AND e.erased_at IS NULL LIMIT 1
+) AS present
 ON CONFLICT (tenant_id, chunk_id) DO UPDATE
 SET start_char = excluded.start_char, end_char = excluded.end_char,
     token_count = excluded.token_count, content_hash = excluded.content_hash,

@@ -1,0 +1,36 @@
+WITH old_logs AS MATERIALIZED (
+  SELECT l.provider_log_id FROM annals.provider_logs AS l
+  LEFT JOIN annals.conversations AS c
+    ON c.tenant_id = %(tenant_id)s AND c.conversation_id = l.conversation_id
+  LEFT JOIN annals.retention_policies AS t
+    ON t.tenant_id = %(tenant_id)s AND t.agent_id = '00000000-0000-0000-0000-000000000000'
+  LEFT JOIN annals.retention_policies AS a
+    ON a.tenant_id = %(tenant_id)s AND a.agent_id = c.agent_id
+  WHERE l.tenant_id = %(tenant_id)s
+    AND (l.expires_at <= %(now)s::timestamptz
+         OR l.created_at <= %(now)s::timestamptz
+            - interval '24 hours' * coalesce(a.provider_log_days, t.provider_log_days))
+  LIMIT %(limit)s
+),
+old_searches AS MATERIALIZED (
+  SELECT search_id FROM annals.search_log
+  WHERE tenant_id = %(tenant_id)s
+    AND created_at <= %(now)s::timestamptz - interval '24 hours' * coalesce(
+      (SELECT t.search_log_days FROM annals.retention_policies AS t
+       WHERE t.tenant_id = %(tenant_id)s
+         AND t.agent_id = '00000000-0000-0000-0000-000000000000'),
+      %(default_search_log_days)s::integer)
+  LIMIT %(limit)s
+),
+gone_logs AS (
+  DELETE FROM annals.provider_logs AS l USING old_logs AS o
+  WHERE l.tenant_id = %(tenant_id)s AND l.provider_log_id = o.provider_log_id
+  RETURNING 1
+),
+gone_searches AS (
+  DELETE FROM annals.search_log AS s USING old_searches AS o
+  WHERE s.tenant_id = %(tenant_id)s AND s.search_id = o.search_id
+  RETURNING 1
+)
+SELECT (SELECT count(*) FROM gone_logs) AS provider_logs,
+       (SELECT count(*) FROM gone_searches) AS search_log
