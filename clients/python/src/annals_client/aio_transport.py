@@ -11,10 +11,12 @@ import grpc
 import grpc.aio
 
 from annals.storage.v1 import event_service_pb2 as pb
+from annals.storage.v1 import resources_pb2 as res
 from annals_client.bulk import AppendProgress, BulkAppend, BulkOptions
 from annals_client.calls import Call, Credential, Pages
 from annals_client.errors import AnnalsRpcError, UnavailableError
 from annals_client.session import Session, ended_early
+from annals_client.streams import Download, Upload, Watch
 from annals_client.stubs import Stubs
 from annals_common.channels import open_aio_channel
 
@@ -61,6 +63,62 @@ class AsyncTransport:
             if not token:
                 return
 
+    async def download(self, download: Download) -> AsyncIterator[bytes]:
+        """Yield the parts of a file. Raises AnnalsRpcError."""
+        attempts = self._session.attempts(download)
+        metadata = self._session.metadata(download.credential)
+        while True:
+            begun = False
+            method = download.select(self._stubs)
+            stream = method(download.request, timeout=attempts.remaining_s(), metadata=metadata)
+            try:
+                async for answer in _answers(stream):
+                    begun = True
+                    yield download.pick(answer)
+            except grpc.RpcError as error:
+                failure = self._session.error(error, download)
+            else:
+                return
+            finally:
+                stream.cancel()
+            if begun:
+                raise failure
+            await asyncio.sleep(attempts.delay_after(failure))
+
+    async def upload(self, upload: Upload[T]) -> T:
+        """Send a file in parts, again where that is safe. Raises AnnalsRpcError."""
+        attempts = self._session.attempts(upload)
+        metadata = self._session.metadata(upload.credential)
+        while True:
+            method = upload.select(self._stubs)
+            timeout_s = attempts.remaining_s()
+            try:
+                with _server_cancellations():
+                    answer = await method(upload.requests(), timeout=timeout_s, metadata=metadata)
+                return cast("T", answer)
+            except grpc.RpcError as error:
+                failure = self._session.error(error, upload)
+            await asyncio.sleep(attempts.delay_after(failure))
+
+    async def watch(self, watch: Watch) -> AsyncIterator[res.Event]:
+        """Yield new events, over as many streams as it takes. Raises AnnalsRpcError."""
+        failure: AnnalsRpcError | None
+        while True:
+            metadata = self._session.metadata(Credential.API_KEY)
+            method = cast("Any", self._stubs.events.WatchEvents)
+            stream = method(watch.request, metadata=metadata)
+            try:
+                async for answer in _answers(stream):
+                    for event in answer.events:
+                        yield event
+                    watch.reached(answer.resume_token)
+                failure = None
+            except grpc.RpcError as error:
+                failure = self._session.watch_error(error)
+            finally:
+                stream.cancel()
+            await asyncio.sleep(watch.resume_delay_s(failure, self._session.policy))
+
     async def bulk_append(
         self, batches: AsyncIterator[pb.StreamAppendEventsRequest], options: BulkOptions
     ) -> AsyncIterator[AppendProgress]:
@@ -103,6 +161,15 @@ class AsyncTransport:
         metadata = self._session.metadata(call.credential)
         with _server_cancellations():
             return await method(call.request, timeout=timeout_s, metadata=metadata)
+
+
+async def _answers(stream: Any) -> AsyncIterator[Any]:
+    while True:
+        with _server_cancellations():
+            answer = await stream.read()
+        if answer is _EOF:
+            return
+        yield answer
 
 
 async def _write(stream: Any, batch: pb.StreamAppendEventsRequest) -> None:

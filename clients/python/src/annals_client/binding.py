@@ -6,8 +6,10 @@ import inspect
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
+from annals.storage.v1 import resources_pb2 as res
 from annals_client.aio_transport import AsyncTransport
 from annals_client.calls import Call, Pages
+from annals_client.streams import Download, Upload, Watch
 from annals_client.transport import Transport
 
 T = TypeVar("T")
@@ -26,6 +28,15 @@ class Noun:
     def _pages(self, pages: Pages[T]) -> Iterator[T]:
         return self._transport.pages(pages)
 
+    def _download(self, download: Download) -> Iterator[bytes]:
+        return self._transport.download(download)
+
+    def _upload(self, upload: Upload[T]) -> T:
+        return self._transport.upload(upload)
+
+    def _watch(self, watch: Watch) -> Iterator[res.Event]:
+        return self._transport.watch(watch)
+
 
 class AsyncNoun:
     """Methods about one kind of thing, made over a transport for asyncio."""
@@ -39,6 +50,15 @@ class AsyncNoun:
     def _pages(self, pages: Pages[T]) -> AsyncIterator[T]:
         return self._transport.pages(pages)
 
+    def _download(self, download: Download) -> AsyncIterator[bytes]:
+        return self._transport.download(download)
+
+    def _upload(self, upload: Upload[T]) -> Coroutine[Any, Any, T]:
+        return self._transport.upload(upload)
+
+    def _watch(self, watch: Watch) -> AsyncIterator[res.Event]:
+        return self._transport.watch(watch)
+
 
 def unary(build: Callable[P, Call[T]]) -> Callable[Concatenate[Noun, P], T]:
     """Make a method of a `Noun` that makes the built call."""
@@ -48,6 +68,21 @@ def unary(build: Callable[P, Call[T]]) -> Callable[Concatenate[Noun, P], T]:
 def listing(build: Callable[P, Pages[T]]) -> Callable[Concatenate[Noun, P], Iterator[T]]:
     """Make a method of a `Noun` that iterates over the built pages."""
     return _bound("_pages", build)
+
+
+def download(build: Callable[P, Download]) -> Callable[Concatenate[Noun, P], Iterator[bytes]]:
+    """Make a method of a `Noun` that iterates over the parts of a file."""
+    return _bound("_download", build)
+
+
+def upload(build: Callable[P, Upload[T]]) -> Callable[Concatenate[Noun, P], T]:
+    """Make a method of a `Noun` that sends a file."""
+    return _bound("_upload", build)
+
+
+def watching(build: Callable[P, Watch]) -> Callable[Concatenate[Noun, P], Iterator[res.Event]]:
+    """Make a method of a `Noun` that iterates over events as they come."""
+    return _bound("_watch", build)
 
 
 def async_unary(
@@ -62,6 +97,27 @@ def async_listing(
 ) -> Callable[Concatenate[AsyncNoun, P], AsyncIterator[T]]:
     """Make a method of an `AsyncNoun` that iterates over the built pages."""
     return _bound("_pages", build)
+
+
+def async_download(
+    build: Callable[P, Download],
+) -> Callable[Concatenate[AsyncNoun, P], AsyncIterator[bytes]]:
+    """Make a method of an `AsyncNoun` that iterates over the parts of a file."""
+    return _bound("_download", build)
+
+
+def async_upload(
+    build: Callable[P, Upload[T]],
+) -> Callable[Concatenate[AsyncNoun, P], Coroutine[Any, Any, T]]:
+    """Make a method of an `AsyncNoun` that sends a file."""
+    return _bound("_upload", build)
+
+
+def async_watching(
+    build: Callable[P, Watch],
+) -> Callable[Concatenate[AsyncNoun, P], AsyncIterator[res.Event]]:
+    """Make a method of an `AsyncNoun` that iterates over events as they come."""
+    return _bound("_watch", build)
 
 
 def _bound(runner: str, build: Callable[..., Any]) -> Callable[..., Any]:

@@ -22,6 +22,7 @@ class EventFields(TypedDict, total=False):
     parent_event_id: str
     metadata: Mapping[str, Any]
     event_time: datetime
+    status: int | str
 
 
 def message(
@@ -88,4 +89,6 @@ def _common(fields: EventFields) -> dict[str, Any]:
     plain: dict[str, Any] = dict(fields)
     plain["metadata"] = struct(fields.get("metadata"))
     plain["event_time"] = timestamp(fields.get("event_time"))
+    if "status" in fields:
+        plain["status"] = enum_number(res.EventStatus, "EVENT_STATUS_", fields["status"])
     return plain

@@ -2,131 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from typing import Self
 
-from annals.storage.v1 import event_service_pb2 as pb
-from annals_client import requests as _requests
-from annals_client.binding import Noun, listing, unary
-from annals_client.bulk import (
-    BATCH_EVENTS,
-    BULK_TIMEOUT_S,
-    MAX_IN_FLIGHT,
-    AppendProgress,
-    Batcher,
-    BulkOptions,
-    batches_of,
+from annals_client.config import (
+    DEFAULT_TIMEOUT_S,
+    Endpoints,
+    EndUser,
+    Secret,
+    Tls,
+    from_environment,
 )
-from annals_client.config import DEFAULT_TIMEOUT_S, Endpoints, Secret, Tls, from_environment
+from annals_client.nouns import (
+    Agents,
+    Attachments,
+    Context,
+    Conversations,
+    Erasure,
+    Events,
+    Formats,
+    Health,
+    Index,
+    Keys,
+    Memories,
+    ProviderLogs,
+    Relationships,
+    Retention,
+    Search,
+    SigningKeys,
+    Tenants,
+    Usage,
+)
 from annals_client.retry import RetryPolicy
 from annals_client.session import Session
 from annals_client.transport import Transport
-
-
-class Tenants(Noun):
-    """Tenants; needs the admin key."""
-
-    create = unary(_requests.tenants.create)
-    get = unary(_requests.tenants.get)
-    list = listing(_requests.tenants.list_all)
-
-
-class Agents(Noun):
-    """Agents of a tenant."""
-
-    create = unary(_requests.agents.create)
-    get = unary(_requests.agents.get)
-    list = listing(_requests.agents.list_all)
-
-
-class Keys(Noun):
-    """API keys of a tenant."""
-
-    caller = unary(_requests.keys.caller)
-    create = unary(_requests.keys.create)
-    list = listing(_requests.keys.list_all)
-    revoke = unary(_requests.keys.revoke)
-
-
-class Conversations(Noun):
-    """Conversations."""
-
-    create = unary(_requests.conversations.create)
-    get = unary(_requests.conversations.get)
-    list = listing(_requests.conversations.list_all)
-    update = unary(_requests.conversations.update)
-    end = unary(_requests.conversations.end)
-    delete = unary(_requests.conversations.delete)
-    restore = unary(_requests.conversations.restore)
-
-
-class Events(Noun):
-    """Events of conversations."""
-
-    append = unary(_requests.events.append)
-    get = unary(_requests.events.get)
-    batch_get = unary(_requests.events.batch_get)
-    list = listing(_requests.events.list_all)
-
-    def stream_append(
-        self,
-        conversation_id: str,
-        events: Iterable[pb.NewEvent],
-        *,
-        batch_size: int = BATCH_EVENTS,
-        max_in_flight: int = MAX_IN_FLIGHT,
-        timeout: float = BULK_TIMEOUT_S,
-    ) -> Iterator[AppendProgress]:
-        """Load events in bulk; yields what is durable after each batch.
-
-        Reads `events` lazily and holds at most `max_in_flight` batches of 1–1,000 events.
-        Events without an idempotency key get one. A broken stream is resumed after the last
-        acknowledged batch. `timeout`: seconds without an acknowledgement. The load runs
-        while the iterator is consumed.
-        """
-        options = BulkOptions(batch_size, max_in_flight, timeout)
-        batches = batches_of(events, Batcher(conversation_id, batch_size))
-        return self._transport.bulk_append(batches, options)
-
-
-class Search(Noun):
-    """Search."""
-
-    events = unary(_requests.search.events)
-
-
-class Index(Noun):
-    """The mirror of embeddings."""
-
-    status = unary(_requests.index.status)
-
-
-class Context(Noun):
-    """Prepared contexts."""
-
-    prepare = unary(_requests.context.prepare)
-
-
-class Formats(Noun):
-    """Providers' formats and token counts."""
-
-    render = unary(_requests.formats.render)
-    parse = unary(_requests.formats.parse)
-    count_tokens = unary(_requests.formats.count_tokens)
-
-
-class Health(Noun):
-    """Health of both services."""
-
-    storage = unary(_requests.health.storage)
-    context = unary(_requests.health.context)
 
 
 class AnnalsClient:
     """Both services, for threads. Safe to share between threads; close it when done.
 
     `storage` and `context` are `host:port` or gRPC targets, `timeout` is in seconds and
-    covers all attempts of a call. Each method takes a `timeout` of its own.
+    covers all attempts of a call. Each method takes a `timeout` of its own. `session_id`,
+    `user_id` or a signed `user_token` name the end user that calls with `api_key` are for.
     """
 
     def __init__(
@@ -136,11 +52,15 @@ class AnnalsClient:
         *,
         api_key: str = "",
         admin_key: str = "",
+        session_id: str = "",
+        user_id: str = "",
+        user_token: str = "",
         tls: Tls | None = None,
         timeout: float = DEFAULT_TIMEOUT_S,
         retries: RetryPolicy | None = None,
     ) -> None:
-        where = Endpoints(storage, context, Secret(api_key), Secret(admin_key), tls)
+        end_user = EndUser(session_id, user_id, Secret(user_token))
+        where = Endpoints(storage, context, Secret(api_key), Secret(admin_key), tls, end_user)
         self._session = Session(where, timeout_s=timeout, policy=retries or RetryPolicy())
         self._transport = Transport(self._session)
         self.tenants = Tenants(self._transport)
@@ -148,6 +68,14 @@ class AnnalsClient:
         self.keys = Keys(self._transport)
         self.conversations = Conversations(self._transport)
         self.events = Events(self._transport)
+        self.signing_keys = SigningKeys(self._transport)
+        self.memories = Memories(self._transport)
+        self.relationships = Relationships(self._transport)
+        self.attachments = Attachments(self._transport)
+        self.usage = Usage(self._transport)
+        self.provider_logs = ProviderLogs(self._transport)
+        self.erasure = Erasure(self._transport)
+        self.retention = Retention(self._transport)
         self.search = Search(self._transport)
         self.index = Index(self._transport)
         self.context = Context(self._transport)
@@ -167,6 +95,9 @@ class AnnalsClient:
             where.context,
             api_key=where.api_key.value,
             admin_key=where.admin_key.value,
+            session_id=where.end_user.session_id,
+            user_id=where.end_user.user_id,
+            user_token=where.end_user.token.value,
             tls=where.tls,
             timeout=timeout,
         )

@@ -53,6 +53,31 @@ class Tls:
 
 
 @dataclass(frozen=True, slots=True)
+class EndUser:
+    """Whom calls with a tenant's key are made for: a session, a user id, or a signed token."""
+
+    session_id: str = ""
+    user_id: str = ""
+    token: Secret = Secret("")
+
+    def __post_init__(self) -> None:
+        for name, value in (("session_id", self.session_id), ("user_id", self.user_id)):
+            if not (value.isascii() and value.isprintable()):
+                raise ConfigurationError(
+                    f"{name}: metadata carries printable ASCII only; sign a token that names it"
+                )
+
+    def metadata(self) -> tuple[tuple[str, str], ...]:
+        """Return what is set, as metadata of a call."""
+        pairs = (
+            ("annals-session-id", self.session_id),
+            ("annals-user-id", self.user_id),
+            ("annals-user-token", self.token.value),
+        )
+        return tuple((name, value) for name, value in pairs if value)
+
+
+@dataclass(frozen=True, slots=True)
 class Endpoints:
     """Addresses (`host:port` or a gRPC target) and keys. Either key may be empty."""
 
@@ -61,6 +86,7 @@ class Endpoints:
     api_key: Secret = Secret("")
     admin_key: Secret = Secret("")
     tls: Tls | None = None
+    end_user: EndUser = EndUser()
 
     def credentials(self) -> grpc.ChannelCredentials | None:
         """Return what a channel needs for TLS, or None to call in clear."""
@@ -74,6 +100,7 @@ class Endpoints:
             api_key=self.api_key if self.api_key.value else base.api_key,
             admin_key=self.admin_key if self.admin_key.value else base.admin_key,
             tls=self.tls or base.tls,
+            end_user=self.end_user if self.end_user.metadata() else base.end_user,
         )
 
 
@@ -121,6 +148,11 @@ def _from_variables(environ: Mapping[str, str]) -> Endpoints:
         api_key=Secret(environ.get("ANNALS_API_KEY", "")),
         admin_key=Secret(environ.get("ANNALS_ADMIN_KEY", "")),
         tls=_tls(environ),
+        end_user=EndUser(
+            environ.get("ANNALS_SESSION_ID", ""),
+            environ.get("ANNALS_USER_ID", ""),
+            Secret(environ.get("ANNALS_USER_TOKEN", "")),
+        ),
     )
 
 

@@ -73,12 +73,29 @@ class PageTokenInvalidError(InvalidArgumentError):
     """A page token is malformed or belongs to another query."""
 
 
+class ImportInvalidError(InvalidArgumentError):
+    """A file to import is not what an export writes; nothing of it was stored."""
+
+    @property
+    def line(self) -> int:
+        """The line that is wrong, from 1."""
+        return int(self.metadata.get("line", 0))
+
+
 class UnauthenticatedError(AnnalsRpcError):
     """No key was sent, or it is unknown, expired or revoked."""
 
 
+class UserTokenInvalidError(UnauthenticatedError):
+    """The user token is malformed, forged, expired or signed by an unknown key."""
+
+
 class PermissionDeniedError(AnnalsRpcError):
     """The key is valid and may not make this call."""
+
+
+class UserTokenRequiredError(PermissionDeniedError):
+    """Only an end user proved by a signed token may make this call."""
 
 
 class NotFoundError(AnnalsRpcError):
@@ -103,6 +120,30 @@ class ConversationNotActiveError(FailedPreconditionError):
 
 class ToolCallNotFoundError(FailedPreconditionError):
     """A tool result names a call that the conversation does not hold."""
+
+
+class EventDeletedError(FailedPreconditionError):
+    """The event was deleted; restore it first."""
+
+
+class EventErasedError(FailedPreconditionError):
+    """The event was erased: nothing but its place is left."""
+
+
+class RelationshipCycleError(FailedPreconditionError):
+    """A relationship would lead from something back to itself."""
+
+
+class SessionAlreadyMergedError(FailedPreconditionError):
+    """The session belongs to another user."""
+
+
+class ProviderLogsDisabledError(FailedPreconditionError):
+    """The conversation's agent keeps no provider logs."""
+
+
+class NotConfiguredError(FailedPreconditionError):
+    """The server lacks a setting that this call needs."""
 
 
 class BudgetTooSmallError(FailedPreconditionError):
@@ -143,6 +184,10 @@ class OverloadedError(AnnalsRpcError):
     """The server is at one of its limits."""
 
 
+class WatcherTooSlowError(OverloadedError):
+    """A watch took its events more slowly than they came."""
+
+
 class CancelledError(AnnalsRpcError):
     """The call was cancelled."""
 
@@ -170,6 +215,16 @@ class _Kinds:
         "TOOL_CALL_NOT_FOUND": ToolCallNotFoundError,
         "VERSION_MISMATCH": VersionMismatchError,
         "BUDGET_TOO_SMALL": BudgetTooSmallError,
+        "EVENT_DELETED": EventDeletedError,
+        "EVENT_ERASED": EventErasedError,
+        "RELATIONSHIP_CYCLE": RelationshipCycleError,
+        "SESSION_ALREADY_MERGED": SessionAlreadyMergedError,
+        "PROVIDER_LOGS_DISABLED": ProviderLogsDisabledError,
+        "NOT_CONFIGURED": NotConfiguredError,
+        "IMPORT_INVALID": ImportInvalidError,
+        "USER_TOKEN_INVALID": UserTokenInvalidError,
+        "USER_TOKEN_REQUIRED": UserTokenRequiredError,
+        "WATCHER_TOO_SLOW": WatcherTooSlowError,
     }
     by_code: ClassVar[Mapping[grpc.StatusCode, type[AnnalsRpcError]]] = {
         grpc.StatusCode.INVALID_ARGUMENT: InvalidArgumentError,

@@ -11,8 +11,10 @@ from annals_client.calls import CONTEXT, STORAGE, Call, Credential
 from annals_client.config import ConfigurationError, Endpoints
 from annals_client.errors import AnnalsRpcError, Details, UnavailableError, from_rpc
 from annals_client.retry import Attempts, RetryPolicy
+from annals_client.streams import Download, Upload
 
 Metadata = tuple[tuple[str, str], ...]
+AnyCall = Call[Any] | Download | Upload[Any]
 
 
 class Session:
@@ -35,25 +37,32 @@ class Session:
                 f"or set ANNALS_{service.upper()}_ADDRESS"
             )
 
-    def attempts(self, call: Call[Any]) -> Attempts:
+    def attempts(self, call: AnyCall) -> Attempts:
         """Begin the attempts of a call; its deadline starts now."""
         self.require(call.service)
         timeout_s = self.timeout_s if call.timeout_s is None else call.timeout_s
         return Attempts(self.policy, timeout_s=timeout_s, safe=call.safe)
 
     def metadata(self, credential: Credential) -> Metadata:
-        """The authorization header for a call."""
+        """Whose key a call is made with, and for which end user."""
         if credential is Credential.NONE:
             return ()
-        return _bearer(self._key(credential))
+        bearer = _bearer(self._key(credential))
+        if credential is Credential.ADMIN_KEY:
+            return bearer
+        return (*bearer, *self.endpoints.end_user.metadata())
 
-    def error(self, error: grpc.RpcError, call: Call[Any]) -> AnnalsRpcError:
+    def error(self, error: grpc.RpcError, call: AnyCall) -> AnnalsRpcError:
         """Turn the failure of a call into an error of ours."""
         return from_rpc(error, method=call.method, service=call.service)
 
     def stream_error(self, error: grpc.RpcError) -> AnnalsRpcError:
         """Turn the failure of a bulk append into an error of ours."""
         return from_rpc(error, method="StreamAppendEvents", service=STORAGE)
+
+    def watch_error(self, error: grpc.RpcError) -> AnnalsRpcError:
+        """Turn the failure of a watch into an error of ours."""
+        return from_rpc(error, method="WatchEvents", service=STORAGE)
 
     def bulk(self, options: BulkOptions) -> BulkAppend:
         """Begin the state of a bulk append."""

@@ -11,10 +11,16 @@ from grpc_health.v1.health_pb2_grpc import HealthStub
 from annals.context.v1.context_service_pb2_grpc import ContextServiceStub
 from annals.context.v1.format_service_pb2_grpc import FormatServiceStub
 from annals.storage.v1.conversation_service_pb2_grpc import ConversationServiceStub
+from annals.storage.v1.erasure_service_pb2_grpc import ErasureServiceStub
 from annals.storage.v1.event_service_pb2_grpc import EventServiceStub
 from annals.storage.v1.index_service_pb2_grpc import IndexServiceStub
+from annals.storage.v1.lifecycle_service_pb2_grpc import LifecycleServiceStub
+from annals.storage.v1.memory_service_pb2_grpc import MemoryServiceStub
+from annals.storage.v1.provider_service_pb2_grpc import ProviderServiceStub
+from annals.storage.v1.relationship_service_pb2_grpc import RelationshipServiceStub
 from annals.storage.v1.search_service_pb2_grpc import SearchServiceStub
 from annals.storage.v1.tenant_service_pb2_grpc import TenantServiceStub
+from annals.storage.v1.usage_service_pb2_grpc import UsageServiceStub
 
 AnyChannel = grpc.Channel | grpc.aio.Channel
 
@@ -26,6 +32,12 @@ class Stubs:
         self.tenants = TenantServiceStub(storage)
         self.conversations = ConversationServiceStub(storage)
         self.events = EventServiceStub(storage)
+        self.memories = MemoryServiceStub(storage)
+        self.relationships = RelationshipServiceStub(storage)
+        self.usage = UsageServiceStub(storage)
+        self.providers = ProviderServiceStub(storage)
+        self.erasure = ErasureServiceStub(storage)
+        self.lifecycle = LifecycleServiceStub(storage)
         self.search = SearchServiceStub(storage)
         self.index = IndexServiceStub(storage)
         self.context = ContextServiceStub(context)

@@ -10,10 +10,12 @@ from typing import Any, TypeVar, cast
 import grpc
 
 from annals.storage.v1 import event_service_pb2 as pb
+from annals.storage.v1 import resources_pb2 as res
 from annals_client.bulk import AppendProgress, BulkAppend, BulkOptions
 from annals_client.calls import Call, Credential, Pages
 from annals_client.errors import AnnalsRpcError, UnavailableError
 from annals_client.session import Session, ended_early
+from annals_client.streams import Download, Upload, Watch
 from annals_client.stubs import Stubs
 from annals_common.channels import open_channel
 
@@ -57,6 +59,60 @@ class Transport:
             token = answer.next_page_token
             if not token:
                 return
+
+    def download(self, download: Download) -> Iterator[bytes]:
+        """Yield the parts of a file. Raises AnnalsRpcError."""
+        attempts = self._session.attempts(download)
+        metadata = self._session.metadata(download.credential)
+        while True:
+            begun = False
+            method = download.select(self._stubs)
+            stream = method(download.request, timeout=attempts.remaining_s(), metadata=metadata)
+            try:
+                for answer in stream:
+                    begun = True
+                    yield download.pick(answer)
+            except grpc.RpcError as error:
+                failure = self._session.error(error, download)
+            else:
+                return
+            finally:
+                stream.cancel()
+            if begun:
+                raise failure
+            time.sleep(attempts.delay_after(failure))
+
+    def upload(self, upload: Upload[T]) -> T:
+        """Send a file in parts, again where that is safe. Raises AnnalsRpcError."""
+        attempts = self._session.attempts(upload)
+        metadata = self._session.metadata(upload.credential)
+        while True:
+            method = upload.select(self._stubs)
+            try:
+                return cast(
+                    "T",
+                    method(upload.requests(), timeout=attempts.remaining_s(), metadata=metadata),
+                )
+            except grpc.RpcError as error:
+                failure = self._session.error(error, upload)
+            time.sleep(attempts.delay_after(failure))
+
+    def watch(self, watch: Watch) -> Iterator[res.Event]:
+        """Yield new events, over as many streams as it takes. Raises AnnalsRpcError."""
+        failure: AnnalsRpcError | None
+        while True:
+            metadata = self._session.metadata(Credential.API_KEY)
+            stream: Any = self._stubs.events.WatchEvents(watch.request, metadata=metadata)
+            try:
+                for answer in stream:
+                    yield from answer.events
+                    watch.reached(answer.resume_token)
+                failure = None
+            except grpc.RpcError as error:
+                failure = self._session.watch_error(error)
+            finally:
+                stream.cancel()
+            time.sleep(watch.resume_delay_s(failure, self._session.policy))
 
     def bulk_append(
         self, batches: Iterator[pb.StreamAppendEventsRequest], options: BulkOptions

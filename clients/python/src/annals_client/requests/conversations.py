@@ -24,6 +24,9 @@ def create(
     agent_id: str = "",
     user_id: str = "",
     session_id: str = "",
+    host_conversation_id: str = "",
+    org_id: str = "",
+    provider_conversation_id: str = "",
     client_context: res.ClientContext | None = None,
     metadata: Mapping[str, Any] | None = None,
     request_id: str | None = None,
@@ -35,6 +38,9 @@ def create(
         agent_id=agent_id,
         user_id=user_id,
         session_id=session_id,
+        host_conversation_id=host_conversation_id,
+        org_id=org_id,
+        provider_conversation_id=provider_conversation_id,
         title=title,
         client_context=client_context,
         metadata=struct(metadata),
@@ -46,9 +52,16 @@ def create(
     return call.map(lambda answer: answer.conversation)
 
 
-def get(conversation_id: str, *, timeout: float | None = None) -> Call[res.Conversation]:
-    """Read one conversation."""
-    request = pb.GetConversationRequest(conversation_id=conversation_id)
+def get(
+    conversation_id: str = "",
+    *,
+    host_conversation_id: str = "",
+    timeout: float | None = None,
+) -> Call[res.Conversation]:
+    """Read one conversation, by its id or by the host application's own."""
+    request = pb.GetConversationRequest(
+        conversation_id=conversation_id, host_conversation_id=host_conversation_id
+    )
     call = safe_call(lambda stubs: stubs.conversations.GetConversation, request, timeout)
     return call.map(lambda answer: answer.conversation)
 
@@ -61,6 +74,9 @@ def list_all(
     statuses: Sequence[int | str] = (),
     active_after: datetime | None = None,
     active_before: datetime | None = None,
+    org_id: str = "",
+    title_contains: str = "",
+    metadata: Mapping[str, Any] | None = None,
     show_deleted: bool = False,
     page_size: int = 0,
     limit: int | None = None,
@@ -74,6 +90,9 @@ def list_all(
         statuses=enum_numbers(res.ConversationStatus, _STATUS_PREFIX, statuses),
         active_after=timestamp(active_after),
         active_before=timestamp(active_before),
+        org_id=org_id,
+        title_contains=title_contains,
+        metadata=struct(metadata),
         show_deleted=show_deleted,
         page_size=page_size,
     )
@@ -89,6 +108,9 @@ def update(
     agent_id: str | None = None,
     user_id: str | None = None,
     session_id: str | None = None,
+    org_id: str | None = None,
+    provider_conversation_id: str | None = None,
+    last_response_id: str | None = None,
     client_context: res.ClientContext | None = None,
     metadata: Mapping[str, Any] | None = None,
     version: int = 0,
@@ -105,6 +127,9 @@ def update(
         "agent_id": agent_id,
         "user_id": user_id,
         "session_id": session_id,
+        "org_id": org_id,
+        "provider_conversation_id": provider_conversation_id,
+        "last_response_id": last_response_id,
         "client_context": client_context,
         "metadata": struct(metadata),
     }

@@ -18,6 +18,7 @@ def append(
     *,
     request_id: str | None = None,
     expected_last_seq: int | None = None,
+    branch: int = 0,
     agent_id: str = "",
     session_id: str = "",
     timeout: float | None = None,
@@ -25,13 +26,15 @@ def append(
     """Store 1–1,000 events, all or none. An empty `conversation_id` creates a conversation.
 
     `request_id` (UUID) is made up when absent and kept over retries: nothing is stored
-    twice. `agent_id` and `session_id` are for a conversation created by this call.
+    twice. `agent_id` and `session_id` are for a conversation created by this call. `branch` 0: the
+    current one.
     """
     request = pb.AppendEventsRequest(
         conversation_id=conversation_id,
         events=[events] if isinstance(events, pb.NewEvent) else events,
         request_id=request_id or str(uuid.uuid4()),
         expected_last_seq=expected_last_seq,
+        branch=branch,
         agent_id=agent_id,
         session_id=session_id,
     )
@@ -69,6 +72,9 @@ def list_all(
     types: Sequence[int | str] = (),
     roles: Sequence[int | str] = (),
     tool_names: Sequence[str] = (),
+    branch: int = 0,
+    all_branches: bool = False,
+    show_deleted: bool = False,
     order: int | str = "ascending",
     page_size: int = 0,
     limit: int | None = None,
@@ -77,7 +83,7 @@ def list_all(
     """Events of a conversation that meet every condition, read page by page as needed.
 
     `types`: message, tool-call, tool-result, system, error. `order`: ascending or
-    descending. `timeout`: seconds per page.
+    descending. `branch` 0: the current one. `timeout`: seconds per page.
     """
     request = pb.ListEventsRequest(
         conversation_id=conversation_id,
@@ -88,6 +94,9 @@ def list_all(
         types=enum_numbers(res.EventType, "EVENT_TYPE_", types),
         roles=enum_numbers(res.Role, "ROLE_", roles),
         tool_names=tool_names,
+        branch=branch,
+        all_branches=all_branches,
+        show_deleted=show_deleted,
         order=enum_number(pb.SortOrder, "SORT_ORDER_", order),
         page_size=page_size,
     )

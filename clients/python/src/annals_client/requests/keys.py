@@ -8,25 +8,35 @@ from datetime import datetime
 from annals.storage.v1 import resources_pb2 as res
 from annals.storage.v1 import tenant_service_pb2 as pb
 from annals_client.calls import Call, Pages, safe_call, single_call, tenant_credential
-from annals_client.values import enum_numbers, timestamp
+from annals_client.values import enum_number, enum_numbers, timestamp
 
 
 def create(
     display_name: str = "",
     *,
-    scopes: Sequence[int | str] = ("data",),
+    scopes: Sequence[int | str] | None = None,
+    kind: int | str = "secret",
+    agent_id: str = "",
     expire_time: datetime | None = None,
     tenant_id: str = "",
     timeout: float | None = None,
 ) -> Call[pb.CreateApiKeyResponse]:
-    """Create a key. `scopes`: data, tenant-admin. The answer alone shows the secret.
+    """Create a key. The answer alone shows the secret.
+
+    `kind`: secret, for servers, with `scopes` data (the default) and tenant-admin; or
+    publishable, for the browsers of end users, bound to `agent_id` and without scopes.
 
     Not repeated by itself: a lost answer may have created a key.
     """
+    number = enum_number(res.ApiKeyKind, "API_KEY_KIND_", kind)
+    if scopes is None:
+        scopes = () if number == res.API_KEY_KIND_PUBLISHABLE else ("data",)
     request = pb.CreateApiKeyRequest(
         tenant_id=tenant_id,
         display_name=display_name,
         scopes=enum_numbers(res.ApiKeyScope, "API_KEY_SCOPE_", scopes),
+        kind=number,
+        agent_id=agent_id,
         expire_time=timestamp(expire_time),
     )
     call = single_call(lambda stubs: stubs.tenants.CreateApiKey, request, timeout)

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from annals.storage.v1 import resources_pb2 as res
 from annals.storage.v1 import search_service_pb2 as pb
-from annals_client.calls import Call, safe_call
+from annals_client.calls import Call, Pages, safe_call
 from annals_client.values import enum_number, enum_numbers, timestamp
 
 
@@ -24,6 +24,8 @@ def events(
     start_time: datetime | None = None,
     end_time: datetime | None = None,
     exclude_event_ids: Sequence[str] = (),
+    branch: int = 0,
+    all_branches: bool = False,
     mode: int | str = "hybrid",
     limit: int = 0,
     min_score: float = 0.0,
@@ -35,7 +37,7 @@ def events(
     """Find events by meaning and by words. All conditions must hold.
 
     `mode`: hybrid, dense or lexical. `freshness`: eventual or read-your-writes, which needs
-    `conversation_ids`.
+    `conversation_ids`. `branch` of the one conversation, 0: what is in view on the current one.
     """
     where = pb.SearchFilter(
         conversation_ids=conversation_ids,
@@ -48,6 +50,8 @@ def events(
         start_time=timestamp(start_time),
         end_time=timestamp(end_time),
         exclude_event_ids=exclude_event_ids,
+        branch=branch,
+        all_branches=all_branches,
     )
     request = pb.SearchEventsRequest(
         query=query,
@@ -60,3 +64,23 @@ def events(
         ids_only=ids_only,
     )
     return safe_call(lambda stubs: stubs.search.SearchEvents, request, timeout)
+
+
+def log(
+    *,
+    conversation_id: str = "",
+    start_time: datetime | None = None,
+    end_time: datetime | None = None,
+    page_size: int = 0,
+    limit: int | None = None,
+    timeout: float | None = None,
+) -> Pages[pb.SearchLogEntry]:
+    """What was searched, newest first. Needs a key with TENANT_ADMIN."""
+    request = pb.ListSearchLogRequest(
+        conversation_id=conversation_id,
+        start_time=timestamp(start_time),
+        end_time=timestamp(end_time),
+        page_size=page_size,
+    )
+    call = safe_call(lambda stubs: stubs.search.ListSearchLog, request, timeout)
+    return Pages(call, lambda answer: answer.entries, limit)
