@@ -174,7 +174,7 @@ class TestUpdate:
         changed_fields = {f.name for f, _ in changed.ListFields()} | {
             f.name for f, _ in made.ListFields()
         }
-        untouched = changed_fields - {path, "version", "update_time", "end_time"}
+        untouched = changed_fields - {path, "version", "update_time", "end_time", "archive_time"}
         assert {n: getattr(changed, n) for n in untouched} == {
             n: getattr(made, n) for n in untouched
         }
