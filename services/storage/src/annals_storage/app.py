@@ -64,6 +64,7 @@ from annals_storage.handlers.forks import ForkHandler
 from annals_storage.handlers.index import IndexHandler
 from annals_storage.handlers.memories import MemoryHandler
 from annals_storage.handlers.memory_input import EmbeddingSpace
+from annals_storage.handlers.periods import PeriodHandler
 from annals_storage.handlers.providers import ProviderHandler
 from annals_storage.handlers.relationships import RelationshipHandler
 from annals_storage.handlers.search import SearchHandler
@@ -333,6 +334,7 @@ def _service_spec(
                 event_service_pb2_grpc.EventServiceServicer,
                 EventHandler(grouping=grouping, counter=TiktokenCounter(), access=access),
                 EventReadHandler(events, access),
+                PeriodHandler(events),
                 EventChangesHandler(changes=changes, counter=TiktokenCounter(), access=access),
                 BranchHandler(PostgresBranches(adapters.database)),
                 WatchHandler(watch, access),
