@@ -79,7 +79,10 @@ def is_enum(path: Path) -> bool:
 
 
 def is_uuid(path: Path) -> bool:
-    own_names = {"tool_call_id", "user_id", "session_id", "provider_response_id"}
+    own_names = {
+        *("host_conversation_id", "provider_response_id", "session_id", "tool_call_id"),
+        *("turn_id", "user_id"),
+    }
     return is_string(path) and path[-1].name.endswith(("_id", "_ids")) and (
         path[-1].name not in own_names
     )  # fmt: skip

@@ -20,6 +20,7 @@ from tests.support.storage import RunningStorage, Tenant, fresh_tenant
 from tests.support.valid_requests import VALID, send
 from tests.support.waiting import eventually
 
+from annals.storage.v1 import event_service_pb2 as event_pb
 from annals.storage.v1 import memory_service_pb2 as memory_pb
 from annals.storage.v1 import resources_pb2 as res
 from annals_client import tool_call, user
@@ -67,6 +68,10 @@ async def foreign(storage: RunningStorage) -> Any:
             tool_call("their-call", "t"),
             request_id=request_id,
         )
+        turn = event_pb.StoreTurnRequest(
+            host_conversation_id="their-host", turn_id="their-turn", event=user(WORDS)
+        )
+        turned = (await theirs.raw.call("StoreTurn", turn)).event
         memory = memory_pb.StoreMemoryRequest(
             memory=res.Memory(conversation_id=room.conversation_id, content=WORDS),
             idempotency_key="their-key",
@@ -98,6 +103,9 @@ async def foreign(storage: RunningStorage) -> Any:
                 "idempotency_key": "their-key",
                 "provider_response_id": "their-response",
                 "tool_call_id": "their-call",
+                "host_conversation_id": "their-host",
+                "turn_id": "their-turn",
+                "turn_key": turned.turn_key,
                 "attachment_id": attached.attachment.attachment_id,
                 "relationship_id": related.relationship.relationship_id,
                 "provider_log_id": str(uuid4()),
@@ -108,7 +116,7 @@ async def foreign(storage: RunningStorage) -> Any:
 
 def missing_like(value: str) -> str:
     """Something of the same shape that never existed."""
-    return str(uuid4()) if _ID.fullmatch(value) else f"none{value[5:]}"
+    return _ID.sub(str(uuid4()), value) if _ID.match(value) else f"none{value[5:]}"
 
 
 def shape(outcome: Any, *sent: str) -> Any:
