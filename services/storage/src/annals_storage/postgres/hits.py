@@ -41,7 +41,7 @@ class PostgresHits:
         Raises ResourceNotFoundError without the conversation or the branch.
         """
         params = {"tenant_id": tenant_id, "conversation_id": conversation_id, "branch": branch}
-        [rows] = await self._database.run(tenant_id, (sql("get_branch_view"), params))
+        [rows] = await self._database.run(tenant_id, (sql("get_search_view"), params))
         if not rows:
             raise ResourceNotFoundError("conversation", str(conversation_id))
         if rows[0]["branch"] is None:
