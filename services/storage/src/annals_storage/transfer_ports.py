@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from uuid import UUID
 
 from annals_storage.domain.events import Event, EventPage
-from annals_storage.domain.transfer import Kind
+from annals_storage.domain.transfer_lines import Kind
 
 Row = dict[str, Any]
 

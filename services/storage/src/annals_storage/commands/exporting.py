@@ -21,13 +21,13 @@ from annals_storage.domain.export_json import JsonWriter
 from annals_storage.domain.export_markdown import MarkdownWriter
 from annals_storage.domain.transfer import (
     Digest,
-    Kind,
     dumped,
     encode,
     event_values,
     former_values,
     header,
 )
+from annals_storage.domain.transfer_lines import Kind
 from annals_storage.transfer_ports import FillsEvents, Row, TransferReader, TransferStore
 
 PART_BYTES = 64 * 1024

@@ -51,7 +51,7 @@ class LineReader:
         spool.seek(0)
         self._is_packed = spool.read(len(_GZIP)) == _GZIP
         spool.seek(0)
-        self._file: IO[bytes] = gzip.GzipFile(fileobj=spool) if self._is_packed else spool  # type: ignore[assignment]
+        self._file: Any = gzip.GzipFile(fileobj=spool, mode="rb") if self._is_packed else spool
         self._left = self._most(packed_bytes)
         self.number = 0
 
@@ -76,7 +76,7 @@ class LineReader:
 
     def _read_raw(self) -> bytes:
         try:
-            raw = self._file.readline(min(MAX_LINE_BYTES, self._left) + 1)
+            raw: bytes = self._file.readline(min(MAX_LINE_BYTES, self._left) + 1)
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             self.number += 1
             raise self._invalid(f"cannot be unpacked: {error}; send the whole file") from error

@@ -22,9 +22,10 @@ from annals_common.errors import (
 )
 from annals_storage.commands.exporting import Reading, Slots
 from annals_storage.commands.import_files import LineReader, receive
-from annals_storage.domain.transfer import Digest, Kind, Line
+from annals_storage.domain.transfer import Digest, Line
 from annals_storage.domain.transfer_check import Section
 from annals_storage.domain.transfer_fields import LineInvalidError
+from annals_storage.domain.transfer_lines import Kind
 from annals_storage.ports import Notifier
 from annals_storage.transfer_ports import (
     ConversationRaceError,

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 from uuid import UUID
 
 import numpy as np
@@ -13,8 +11,9 @@ import numpy as np
 from annals_storage.domain.branches import OPEN_SEQ, Part, shared_parts
 from annals_storage.domain.events import TRUNK, EventType
 from annals_storage.domain.relationships import NodeKind
-from annals_storage.domain.transfer import Digest, Kind, Line, Values, place_of
+from annals_storage.domain.transfer import Digest, Line, place_of
 from annals_storage.domain.transfer_fields import LineInvalidError, is_uuid
+from annals_storage.domain.transfer_lines import Kind, Values
 
 _REQUIRED = {
     EventType.MESSAGE: ("role", "content"),
@@ -63,9 +62,18 @@ class Section:
     def take(self, line: Line) -> None:
         """Judge the next line and count it in."""
         self._check_place(line.kind)
-        judge = _JUDGES.get(line.kind)
-        if judge is not None:
-            judge(self, line.values)
+        judges = {
+            Kind.HEADER: self._take_header,
+            Kind.CONVERSATION: self._take_conversation,
+            Kind.BRANCH: self._take_branch,
+            Kind.EVENT: self._take_event,
+            Kind.OBSERVATION: self._take_observation,
+            Kind.MEMORY: self._take_memory,
+            Kind.RELATIONSHIP: self._take_relationship,
+            Kind.END: self._take_end,
+        }
+        if (judge := judges.get(line.kind)) is not None:
+            judge(line.values)
         if line.kind is not Kind.END:
             self.digest.take(line.kind, line.encoded())
 
@@ -202,15 +210,3 @@ def check_embedding(values: Values, dimensions: int) -> None:
     length = float(np.linalg.norm(np.frombuffer(raw, "<f2").astype(np.float64)))
     if not abs(length - 1) <= LENGTH_TOLERANCE:
         raise LineInvalidError("embedding must be of length 1")
-
-
-_JUDGES: dict[Kind, Callable[[Any, Values], None]] = {
-    Kind.HEADER: Section._take_header,
-    Kind.CONVERSATION: Section._take_conversation,
-    Kind.BRANCH: Section._take_branch,
-    Kind.EVENT: Section._take_event,
-    Kind.OBSERVATION: Section._take_observation,
-    Kind.MEMORY: Section._take_memory,
-    Kind.RELATIONSHIP: Section._take_relationship,
-    Kind.END: Section._take_end,
-}

@@ -22,7 +22,7 @@ _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _TIME_WANTED = "a time such as 2025-10-24T09:30:00.000000Z"
 _DAY_WANTED = "a day such as 2025-10-24"
-_HEX = re.compile(r"(?:[0-9a-f]{2})+")
+_HEX = re.compile(r"(?:[0-9a-f]{2})*")
 
 
 class LineInvalidError(Exception):

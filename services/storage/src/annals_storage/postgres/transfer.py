@@ -11,8 +11,8 @@ from psycopg import errors
 
 from annals_common.errors import ResourceAlreadyExistsError
 from annals_storage.domain.events import EventPage
-from annals_storage.domain.transfer import Kind
 from annals_storage.domain.transfer_fields import LineInvalidError
+from annals_storage.domain.transfer_lines import Kind
 from annals_storage.postgres.database import Database, Transaction, sql
 from annals_storage.postgres.rows import event_from
 from annals_storage.transfer_ports import ConversationRaceError, Row
