@@ -244,6 +244,14 @@ def _of_policy(kind: Callable[..., Any]) -> Build:
     return build
 
 
+async def _import(tenant: Tenant) -> Any:
+    request = conversation_pb.ExportConversationRequest(
+        conversation_id=await empty_conversation(tenant)
+    )
+    parts = [part.data async for part in tenant.raw.answers("ExportConversation", request)]
+    return conversation_pb.ImportConversationsRequest(data=b"".join(parts))
+
+
 def _of_conversation(kind: Callable[..., Any]) -> Build:
     async def build(tenant: Tenant) -> Any:
         return kind(conversation_id=await empty_conversation(tenant))
@@ -288,6 +296,8 @@ VALID: dict[str, Build] = {
     "GetEvent": _get_event,
     "BatchGetEvents": _batch_get,
     "ListEvents": _of_conversation(event_pb.ListEventsRequest),
+    "ExportConversation": _of_conversation(conversation_pb.ExportConversationRequest),
+    "ImportConversations": _import,
     "StoreTurn": _store_turn,
     "EditEvent": _edit_event,
     "DeleteEvent": _of_event(event_pb.DeleteEventRequest),
