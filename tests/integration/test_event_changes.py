@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 from tests.support.appending import append, empty_conversation, ids, listed, state
 from tests.support.changing import delete, edit, history, restore, store
 from tests.support.raw import Failure, failure, outcome
 from tests.support.scratch import as_tenant
-from tests.support.storage import Tenant
+from tests.support.storage import RunningStorage, Tenant
+from tests.support.waiting import eventually
 
 from annals.storage.v1 import event_service_pb2 as pb
 from annals.storage.v1 import resources_pb2 as res
 from annals_client import assistant, system, tool_call, tool_result, user
 from annals_local.postgres import LocalPostgres
+from annals_storage.postgres.outbox import PostgresOutbox
 
 WRITERS = 64
 
@@ -135,6 +137,22 @@ class TestEditing:
         assert [hit.event.message.content for hit in found.hits] == ["A heron."]
         report = await tenant.client.search.events("quokka bush", mode="lexical", **freshness)
         assert not report.hits
+
+    async def test_the_mirror_holds_nothing_of_what_was(
+        self, storage: RunningStorage, tenant: Tenant
+    ) -> None:
+        outbox, tenant_id = PostgresOutbox(storage.adapters.database), UUID(tenant.tenant_id)
+        _, event_id = await one_event(tenant, user("The quokka sleeps under a bush. " * 200))
+        await eventually(tenant.client.index.status, lambda now: now.pending_count == 0)
+        assert len(await outbox.list_chunks(tenant_id, after=None, limit=100)) > 3
+
+        await edit(tenant.raw, event_id, user("A heron."))
+
+        await eventually(tenant.client.index.status, lambda now: now.pending_count == 0)
+        stored = await outbox.list_chunks(tenant_id, after=None, limit=100)
+        mirrored = await storage.adapters.vectors.list_chunks(tenant_id, after=None, limit=100)
+        assert len(stored) == 1
+        assert mirrored == stored
 
     async def test_an_ended_conversations_events_can_be_edited(self, tenant: Tenant) -> None:
         room, event_id = await one_event(tenant, user("x"))

@@ -11,16 +11,26 @@ from tests.support.appending import append, empty_conversation, ids, listed, sta
 from tests.support.changing import delete, history, revert, store, texts
 from tests.support.raw import Failure, failure
 from tests.support.scratch import as_tenant
-from tests.support.storage import Tenant
+from tests.support.storage import RunningStorage, Tenant
 
 from annals.storage.v1 import conversation_service_pb2 as conversation_pb
 from annals.storage.v1 import event_service_pb2 as pb
 from annals.storage.v1 import resources_pb2 as res
 from annals_client import assistant, error, system, tool_call, tool_result, user
-from annals_common.ids import derived_uuid
+from annals_common.ids import derived_uuid, uuid7
+from annals_common.principal import Actor
 from annals_local.postgres import LocalPostgres
+from annals_storage.domain.changing import TurnStore
+from annals_storage.domain.events import EventBody, EventType, NewEvent, Role
+from annals_storage.postgres.turns import PostgresTurns
 
 WRITERS = 64
+
+
+def new_message(content: str) -> NewEvent:
+    """A message of one token as handlers make it."""
+    body = EventBody(EventType.MESSAGE, role=Role.USER, content=content)
+    return NewEvent(event_id=uuid7(), body=body, payload_hash=b"", token_count=1)
 
 
 def reason(refused: Failure) -> tuple[str, str]:
@@ -370,6 +380,37 @@ class TestConcurrency:
         assert (now.event_count, now.message_count, now.last_seq) == (1, 1, 1)
         assert now.token_count == by_version[-1].event.token_count
         assert now.version == WRITERS + 1
+
+    async def test_several_processes_make_versions_without_gaps(
+        self, storage: RunningStorage, tenant: Tenant
+    ) -> None:
+        """What keeps them apart is PostgreSQL: here nothing in the process does."""
+        turns = PostgresTurns(storage.adapters.database)
+        tenant_id, room = UUID(tenant.tenant_id), uuid4()
+
+        stored = await asyncio.gather(
+            *(
+                turns.store(
+                    TurnStore(
+                        tenant_id=tenant_id,
+                        conversation_id=room,
+                        turn_id=f"t{n % 2}",
+                        event=new_message(f"answer {n}"),
+                        payload_hash=b"",
+                        actor=Actor(),
+                        creates=True,
+                        host_id="h",
+                    )
+                )
+                for n in range(WRITERS)
+            )
+        )
+
+        versions = sorted((each.event.turn_id, each.observation_version) for each in stored)
+        expected = range(1, WRITERS // 2 + 1)
+        assert versions == [(turn, version) for turn in ("t0", "t1") for version in expected]
+        now = await state(tenant.raw, str(room))
+        assert (now.event_count, now.last_seq, now.token_count) == (2, 2, 2)
 
     async def test_retries_at_the_same_time_store_once(self, tenant: Tenant) -> None:
         event = user("x", idempotency_key="k")
