@@ -35,7 +35,6 @@ from tests.support.storage import RunningStorage, Tenant, fresh_tenant, running_
 from tests.support.storage import storage_settings as settings_of
 from tests.support.waiting import eventually
 
-from annals.storage.v1 import resources_pb2 as res
 from annals.storage.v1 import tenant_service_pb2 as pb
 from annals_local.postgres import LocalPostgres
 from annals_storage.domain.user_tokens import MAX_TOKEN_CHARS
