@@ -2,5 +2,6 @@ pytest_plugins = [
     "tests.support.postgres",
     "tests.support.storage",
     "tests.support.context",
+    "tests.support.s3",
     "tests.support.scratch",
 ]

@@ -29,7 +29,7 @@ from annals.storage.v1 import erasure_service_pb2 as pb
 from annals_client import user
 from annals_local.postgres import LocalPostgres
 from annals_storage.domain.erasure import RECEIPT_KINDS
-from annals_storage.domain.indexing import OutboxEntry
+from annals_storage.domain.indexing import OutboxEntry, OutboxKind
 from annals_storage.indexer.mirror import Mirror
 from annals_storage.postgres.outbox import PostgresOutbox
 
@@ -110,9 +110,10 @@ class TestNothingIsLeft:
         assert objects_with(storage.data_dir / COLD, planted.marker) == []
         assert await points_of(storage, tenant) == 0
         assert counts(receipt)["conversations"] == 2
-        assert receipt.subject == hashlib.sha256(
-            f"{tenant.tenant_id}:{planted.user_id}".encode()
-        ).hexdigest()
+        assert (
+            receipt.subject
+            == hashlib.sha256(f"{tenant.tenant_id}:{planted.user_id}".encode()).hexdigest()
+        )
         assert (await verify(tenant.raw, receipt, user_id=planted.user_id)).verified
 
     async def test_of_a_tenant(
@@ -306,7 +307,7 @@ class TestReceipts:
         assert not second.next_page_token
 
     async def test_of_interrupted_calls_are_finished_by_the_same_call(
-        self, storage: RunningStorage, postgres: LocalPostgres, tenant: Tenant
+        self, storage: RunningStorage, tenant: Tenant
     ) -> None:
         stored = await append(tenant.raw, "", user("one"), user("two"))
         with pytest.MonkeyPatch.context() as patch:
@@ -387,7 +388,7 @@ class TestRaces:
         outbox = SlowOutbox(storage)
         outbox.kept = await outbox.inner.get_indexable(tenant_id, [event_id])
         await erase_conversation(tenant.raw, stored.conversation_id)
-        slow = await outbox.leased(postgres, tenant_id, event_id, room)
+        slow = OutboxEntry(tenant_id, OutboxKind.EVENT, event_id, room, generation=1, attempts=1)
 
         await outbox.mirror().refresh([slow])
         resurrected = await points_of(storage, tenant)
@@ -427,14 +428,6 @@ class SlowOutbox:
             embedder=adapters.embedder,
             sparse=adapters.sparse,
         )
-
-    async def leased(
-        self, postgres: LocalPostgres, tenant_id: UUID, event_id: UUID, room: UUID
-    ) -> OutboxEntry:
-        """The entry the worker claimed before the erasure bumped it."""
-        from annals_storage.domain.indexing import OutboxKind
-
-        return OutboxEntry(tenant_id, OutboxKind.EVENT, event_id, room, 1, 1)
 
 
 async def breaks(*_: Any) -> None:
@@ -480,5 +473,3 @@ async def eventually_logged(postgres: LocalPostgres, marker: str) -> None:
 
 def micros(moment: Any) -> str:
     return moment.ToDatetime(tzinfo=UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-
-

@@ -1,4 +1,4 @@
-"""`annals-storage`: serve, index, migrate, verify, and the tenants of an installation."""
+"""`annals-storage`: serve, index, migrate, verify, maintain, and the tenants of an installation."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TypeVar
+from uuid import UUID
 
 import click
 import uvloop
@@ -24,6 +25,10 @@ from annals_storage.app import (
     open_embedder,
     run_indexer,
 )
+from annals_storage.app_lifecycle import lifecycle, open_cold_storage
+from annals_storage.cold.objects import ColdStorageUrlError
+from annals_storage.commands.mirror_erasure import OutboxErasure
+from annals_storage.commands.retaining import Maintain
 from annals_storage.commands.tenancy import CreateTenant
 from annals_storage.commands.verifying import reindex, verify_mirror
 from annals_storage.embedding.golden import GoldenMismatchError
@@ -38,9 +43,12 @@ from annals_storage.vectors.edge_shard import ShardError, optimize_offline
 from annals_storage.vectors.errors import CollectionMismatchError
 
 T = TypeVar("T")
+MAINTENANCE_CONNECTIONS = 4
+"""One holds the tenant, one a conversation's cold storage, the others do the work."""
 SWITCH_SECONDS = 0.0005
 REFUSALS = (
     AnnalsError,
+    ColdStorageUrlError,
     CollectionMismatchError,
     EncodingUnavailableError,
     GoldenMismatchError,
@@ -160,6 +168,27 @@ async def _optimize(settings: StorageSettings) -> None:
     click.echo("compacted" if changed else "nothing to compact")
 
 
+@main.command()
+@click.option("--tenant", "tenant_id", type=click.UUID, help="Only this one.")
+@click.option("--dry-run", is_flag=True, help="Count what is due; change nothing.")
+def maintain(tenant_id: UUID | None, *, dry_run: bool) -> None:
+    """Apply retention policies and print what was done; to be run daily. May run while serving."""
+
+    async def act(settings: StorageSettings) -> None:
+        async with _database(settings, max_connections=MAINTENANCE_CONNECTIONS) as database:
+            # The engine may be another process's: its indexer works off what is enqueued.
+            parts = lifecycle(
+                database,
+                OutboxErasure(PostgresOutbox(database)),
+                open_cold_storage(database, settings),
+            ).maintenance()
+            command = Maintain(parts, progress=lambda line: click.echo(line, err=True))
+            counts = await (command.dry_run(tenant_id) if dry_run else command(tenant_id))
+        click.echo(json.dumps(counts, indent=2))
+
+    _run(act)
+
+
 @main.group()
 def tenant() -> None:
     """Tenants of this installation."""
@@ -179,8 +208,10 @@ def create_tenant(display_name: str) -> None:
 
 
 @asynccontextmanager
-async def _database(settings: StorageSettings) -> AsyncIterator[Database]:
-    database = Database(settings.database_url.get_secret_value(), max_connections=1)
+async def _database(
+    settings: StorageSettings, *, max_connections: int = 1
+) -> AsyncIterator[Database]:
+    database = Database(settings.database_url.get_secret_value(), max_connections=max_connections)
     await database.open()
     try:
         await check_database(database)

@@ -104,7 +104,7 @@ class OutboxErasure:
         deadline = time.monotonic() + self._patience_seconds
         while True:
             backlog = await self._outbox.backlog(tenant_id, conversation_ids=only)
-            if not backlog.pending:
+            if not backlog.pending and not backlog.parked:
                 return
             if time.monotonic() > deadline:
                 raise DependencyUnavailableError("vector engine")
