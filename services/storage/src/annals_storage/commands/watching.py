@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from typing import Protocol
 from uuid import UUID
 
+from prometheus_client import Gauge
+
 from annals_common.errors import (
     DependencyUnavailableError,
     FieldInvalidError,
@@ -24,6 +26,7 @@ from annals_storage.domain.events import Event, EventQuery
 from annals_storage.domain.watching import Arrivals, Part, Place, WatchPage
 from annals_storage.ports import ConversationStore, EventStore, WatchStore
 
+WATCHES = Gauge("annals_watches", "Watches being served.")
 PAGE_EVENTS = 200
 PAGE_TEXT_BYTES = 4 * 1024 * 1024
 HEARTBEAT_SECONDS = 30.0
@@ -146,6 +149,7 @@ class WatchEvents:
         if self._running >= self.max_watches:
             raise OverloadedError(f"{self.max_watches} watches are being served")
         self._running += 1
+        WATCHES.inc()
         try:
             with self.wakes.subscribed(request.tenant_id, request.conversation_id) as wake:
                 pages = self._follow(_source(self.stores, request), wake)
@@ -154,6 +158,7 @@ class WatchEvents:
                         yield page
         finally:
             self._running -= 1
+            WATCHES.dec()
 
     async def _follow(
         self, source: _Source, wake: asyncio.Event

@@ -18,18 +18,17 @@ from annals_storage.handlers.output import event_message
 from annals_storage.handlers.watch_tokens import Watched, read_token, write_token
 
 _NOTHING: tuple[pb.WatchEventsResponse, ...] = ()
+WRITE_SECONDS = 60.0
+"""How long a client may leave an answer unread."""
 MAX_SEQ = 2**62
 MAX_BRANCH = 2**31 - 1
 
 
 class WatchHandler:
-    """Streams pages; the client's own pace is what holds the next one back.
+    """Streams pages; the client's own pace is what holds the next one back."""
 
-    `write_seconds`: how long a client may leave an answer unread.
-    """
-
-    def __init__(self, watch: WatchEvents, access: Access, *, write_seconds: float = 60.0) -> None:
-        self._watch, self._access, self._write_seconds = watch, access, write_seconds
+    def __init__(self, watch: WatchEvents, access: Access) -> None:
+        self._watch, self._access = watch, access
 
     async def WatchEvents(
         self, request: pb.WatchEventsRequest, context: Any
@@ -51,7 +50,7 @@ class WatchHandler:
 
     async def _write(self, context: Any, response: pb.WatchEventsResponse) -> None:
         try:
-            await asyncio.wait_for(context.write(response), self._write_seconds)
+            await asyncio.wait_for(context.write(response), WRITE_SECONDS)
         except TimeoutError as error:
             raise WatcherTooSlowError from error
 
