@@ -45,6 +45,7 @@ SCALARS: dict[int, st.SearchStrategy[Any]] = {
     F.TYPE_BYTES: st.binary(max_size=20),
     F.TYPE_BOOL: st.booleans(),
     F.TYPE_DOUBLE: DOUBLE,
+    F.TYPE_FLOAT: st.floats(width=32),
     F.TYPE_INT32: INT32,
     F.TYPE_INT64: INT64,
     F.TYPE_ENUM: st.one_of(st.integers(0, 5), st.sampled_from([-1, 99, 2**31 - 1])),
