@@ -72,6 +72,7 @@ from annals_storage.handlers.search_log import SearchLogHandler
 from annals_storage.handlers.session_merges import SessionMergeHandler
 from annals_storage.handlers.signing_keys import SigningKeyHandler
 from annals_storage.handlers.tenants import TenantHandler
+from annals_storage.handlers.threads import ThreadHandler
 from annals_storage.handlers.transfer import TransferHandler
 from annals_storage.handlers.usage import UsageHandler
 from annals_storage.handlers.watch import WatchHandler
@@ -97,6 +98,7 @@ from annals_storage.postgres.search_log import PostgresSearchLog
 from annals_storage.postgres.session_merges import PostgresSessionMerges
 from annals_storage.postgres.signing_keys import PostgresSigningKeys
 from annals_storage.postgres.tenants import PostgresTenants
+from annals_storage.postgres.threads import PostgresThreads
 from annals_storage.postgres.transfer import PostgresTransfer
 from annals_storage.postgres.turns import PostgresTurns
 from annals_storage.postgres.usage import PostgresUsage
@@ -296,6 +298,7 @@ def _service_spec(
         hits=warmed(PostgresHits(adapters.database), adapters.cold),
         outbox=outbox,
     )
+    threads = warmed(PostgresThreads(adapters.database), adapters.cold)
     fork = ForkConversation(PostgresForks(adapters.database), adapters.cold, live.notifications)
     memories = PostgresMemories(adapters.database)
     search_memories = SearchMemories(
@@ -335,6 +338,7 @@ def _service_spec(
                 EventHandler(grouping=grouping, counter=TiktokenCounter(), access=access),
                 EventReadHandler(events, access),
                 PeriodHandler(events),
+                ThreadHandler(threads),
                 EventChangesHandler(changes=changes, counter=TiktokenCounter(), access=access),
                 BranchHandler(PostgresBranches(adapters.database)),
                 WatchHandler(watch, access),

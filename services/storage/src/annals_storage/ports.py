@@ -77,6 +77,7 @@ from annals_storage.domain.search import (
 from annals_storage.domain.search_log import LoggedSearch, SearchLogQuery
 from annals_storage.domain.signing import NewSigningKey, SigningKey
 from annals_storage.domain.tenancy import Agent, AgentChange, ApiKey, Credential, Tenant
+from annals_storage.domain.threads import Thread, ThreadQuery, ToolCall
 from annals_storage.domain.usage import ConversationSize, UsageQuery, UsageSum
 from annals_storage.domain.watching import Arrivals, Mark, Part, Place
 
@@ -279,6 +280,24 @@ class SearchLogStore(Protocol):
 
     async def page(self, tenant_id: UUID, query: SearchLogQuery) -> list[LoggedSearch]:
         """Return one page, newest first."""
+
+
+class ThreadStore(Protocol):
+    """Where events that belong together are read. Every method raises ResourceNotFoundError."""
+
+    async def thread(self, tenant_id: UUID, query: ThreadQuery) -> Thread:
+        """Return what an event answers and what answers it."""
+
+    async def tool_call(self, tenant_id: UUID, event_id: UUID) -> ToolCall:
+        """Return a call, by its event or its result's."""
+
+    async def tool_call_by_id(
+        self, tenant_id: UUID, conversation_id: UUID, tool_call_id: str
+    ) -> ToolCall:
+        """Return the newest call of this id on the current branch."""
+
+    async def tool_calls(self, tenant_id: UUID, message_event_id: UUID) -> list[ToolCall]:
+        """Return the calls a message triggered, by seq."""
 
 
 class ForkStore(Protocol):
