@@ -7,16 +7,23 @@ from pathlib import Path
 import click
 
 from annals_client.cli.agents import agent
+from annals_client.cli.branches import branch, branches, fork, revert
 from annals_client.cli.contexts import context_command, count_tokens
 from annals_client.cli.conversations import conversation
+from annals_client.cli.erasure import erase, verify_erasure
 from annals_client.cli.events import append, list_events
 from annals_client.cli.failures import FriendlyGroup
+from annals_client.cli.history import delete, edit, history, period, restore
 from annals_client.cli.imports import import_command
 from annals_client.cli.keys import key
+from annals_client.cli.memories import memory
+from annals_client.cli.retention import retention
 from annals_client.cli.search import search
 from annals_client.cli.state import make_state
 from annals_client.cli.status import status
 from annals_client.cli.tenants import tenant
+from annals_client.cli.transfer import export, watch
+from annals_client.cli.usage import usage
 from annals_client.config import DEFAULT_TIMEOUT_S
 
 HELP = """Keep conversations of language models, and ask what a model should see next.
@@ -33,6 +40,8 @@ Examples:
   annals append new --role user "Where is my order 4711?"
   annals list 0199c7a2-7d4e-7b1e-9c55-0242ac120002 --last 20
   annals search "refund of order 4711" --limit 5
+  annals revert 0199c7a2-… 0199c7a3-…
+  annals export 0199c7a2-… -o chat.jsonl
   annals context 0199c7a2-… "What did we promise?" --budget 2000
   annals --json conversation list | jq '.[].conversation_id'
 
@@ -80,12 +89,28 @@ def annals(
 for command in (
     status,
     import_command,
+    export,
+    watch,
     append,
     list_events,
+    edit,
+    delete,
+    restore,
+    history,
+    period,
+    branches,
+    branch,
+    revert,
+    fork,
+    memory,
     search,
     context_command,
     count_tokens,
     conversation,
+    usage,
+    retention,
+    erase,
+    verify_erasure,
     tenant,
     agent,
     key,

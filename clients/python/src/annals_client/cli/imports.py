@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +15,11 @@ from annals_client.cli.state import State, json_option, pass_state
 from annals_client.importers import FORMATS, Importer, ImportOptions, ImportSummary
 from annals_client.importers.load import Report
 
+EXPORT = "annals"
+_EXPORT_MARK = b'"annals.conversation"'
+_FIRST_LINE_BYTES = 4_096
+_PART_BYTES = 256 * 1024
+
 
 @click.command("import")
 @click.argument(
@@ -25,10 +31,10 @@ from annals_client.importers.load import Report
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["auto", *FORMATS]),
+    type=click.Choice(["auto", EXPORT, *FORMATS]),
     default="auto",
     show_default=True,
-    help="OpenAI messages, or dialogues of two speakers in dated sessions.",
+    help="An export of ours, OpenAI messages, or dialogues of two speakers in dated sessions.",
 )
 @click.option("--agent", "agent_id", default="", help="Agent of the new conversations.")
 @click.option("--title", default="", help="Title of the new conversations.")
@@ -48,17 +54,47 @@ def import_command(
 ) -> None:
     """Import conversations from JSON or JSON Lines FILES.
 
-    A file holds an array of OpenAI messages, {"messages": […]}, or many of either, or
-    dialogues. What was imported before is found by its content and not stored twice, so an
+    A file is what `annals export` wrote, which comes back as it was with its branches, history
+    and memories; or it holds an array of OpenAI messages, {"messages": […]}, or many of either,
+    or dialogues. What was imported before is found by its content and not stored twice, so an
     interrupted import is simply run again.
     """
     forced = next((known for known in FORMATS if known == form), None)
     options = ImportOptions(forced, agent_id, title, as_new, batch_size)
     importer = Importer(state.client(), options)
     for path in files:
+        if form == EXPORT or (form == "auto" and _is_export(path)):
+            _restore(state, path, importer.summary)
+            continue
         with _progress(path) as report:
             importer.load(path, report)
     _print(state, importer.summary)
+
+
+def _is_export(path: Path) -> bool:
+    with path.open("rb") as file:
+        return _EXPORT_MARK in file.readline(_FIRST_LINE_BYTES)
+
+
+def _restore(state: State, path: Path, summary: ImportSummary) -> None:
+    started_s = time.monotonic()
+    client = state.client()
+    with _progress(path) as report:
+        answer = client.conversations.import_file(_parts(path, report))
+    summary.conversation_ids += answer.conversation_ids
+    summary.events += answer.event_count
+    summary.memories += answer.memory_count
+    summary.skipped_conversations += answer.skipped_conversation_count
+    summary.seconds += time.monotonic() - started_s
+
+
+def _parts(path: Path, report: Report) -> Iterator[bytes]:
+    sent_bytes = 0
+    with path.open("rb") as file:
+        while part := file.read(_PART_BYTES):
+            yield part
+            sent_bytes += len(part)
+            report(sent_bytes, 0)
 
 
 @contextmanager
@@ -90,6 +126,8 @@ def _print(state: State, summary: ImportSummary) -> None:
         "events": summary.events,
         "replayed": summary.replayed_events,
         "repairs": summary.repairs,
+        "memories": summary.memories,
+        "skipped_conversations": summary.skipped_conversations,
         "seconds": round(summary.seconds, 3),
         "events_per_second": round(summary.events / summary.seconds) if summary.seconds else 0,
     }

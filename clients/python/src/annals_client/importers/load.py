@@ -33,12 +33,14 @@ class ImportOptions:
 
 @dataclass(slots=True)
 class ImportSummary:
-    """What an import did. `replayed_events` were there before."""
+    """What an import did. `replayed_events` and `skipped_conversations` were there before."""
 
     conversation_ids: list[str] = field(default_factory=list)
     events: int = 0
     replayed_events: int = 0
     repairs: int = 0
+    memories: int = 0
+    skipped_conversations: int = 0
     seconds: float = 0.0
 
 
