@@ -11,9 +11,7 @@ from qdrant_client import AsyncQdrantClient, models
 from qdrant_client.common.client_exceptions import QdrantException
 from qdrant_client.http.exceptions import ApiException
 
-from annals_storage.domain.events import TRUNK
 from annals_storage.domain.search import (
-    BranchPart,
     ChunkPoint,
     DenseVector,
     MemoryPoint,
@@ -22,11 +20,18 @@ from annals_storage.domain.search import (
     ScoredMemory,
     SearchScope,
     Signal,
-    SparseVector,
     VectorQuery,
 )
 from annals_storage.vectors import payload
 from annals_storage.vectors.errors import CollectionMismatchError
+from annals_storage.vectors.server_requests import (
+    any_of,
+    engine_point,
+    event_requests,
+    in_scope,
+    nearest,
+    of_tenant,
+)
 
 UPSERT_BATCH_POINTS = 512
 """Keeps a request near 1 MiB at 384 dimensions; the server takes at most 32 MiB."""
@@ -102,7 +107,7 @@ class ServerVectorIndex:
         """Insert or replace points; the server has them in its write-ahead log on return."""
         for point in points:
             payload.check_dimensions(point.dense, self._dimensions)
-        structs = [_point(point) for point in points]
+        structs = [engine_point(point) for point in points]
         with _translated():
             for start in range(0, len(structs), UPSERT_BATCH_POINTS):
                 batch = structs[start : start + UPSERT_BATCH_POINTS]
@@ -111,7 +116,7 @@ class ServerVectorIndex:
     async def delete_events(self, tenant_id: UUID, event_ids: Sequence[UUID]) -> None:
         """Remove every chunk of these events."""
         if event_ids:
-            await self._delete(tenant_id, _any_of(payload.EVENT_ID, payload.texts(event_ids)))
+            await self._delete(tenant_id, any_of(payload.EVENT_ID, payload.texts(event_ids)))
 
     async def delete_chunks(self, tenant_id: UUID, chunk_ids: Sequence[UUID]) -> None:
         """Remove these chunks."""
@@ -125,7 +130,7 @@ class ServerVectorIndex:
 
     async def delete_conversation(self, tenant_id: UUID, conversation_id: UUID) -> None:
         """Remove every chunk and memory of this conversation."""
-        only_it = _any_of(payload.CONVERSATION_ID, [str(conversation_id)])
+        only_it = any_of(payload.CONVERSATION_ID, [str(conversation_id)])
         await self._delete(tenant_id, only_it)
 
     async def query(self, query: VectorQuery) -> Mapping[Signal, list[ScoredChunk]]:
@@ -133,7 +138,7 @@ class ServerVectorIndex:
         if query.dense is not None:
             payload.check_dimensions(query.dense, self._dimensions)
         found: dict[Signal, list[ScoredChunk]] = {signal: [] for signal in payload.asked(query)}
-        requests = _requests(query)
+        requests = event_requests(query)
         if not requests:
             return found
         with _translated():
@@ -151,9 +156,9 @@ class ServerVectorIndex:
         with _translated():
             answer = await self._client.query_points(
                 self._alias,
-                query=_nearest(dense),
+                query=nearest(dense),
                 using=Signal.DENSE,
-                query_filter=_filter(scope),
+                query_filter=in_scope(scope),
                 limit=limit,
                 with_payload=False,
             )
@@ -161,11 +166,11 @@ class ServerVectorIndex:
 
     async def count(self, scope: SearchScope | MemoryScope) -> int:
         """Return the exact number of points in the scope."""
-        return await self._count(_filter(scope))
+        return await self._count(in_scope(scope))
 
     async def count_points(self, tenant_id: UUID) -> int:
         """Return the exact number of points of a tenant, of every kind and branch."""
-        return await self._count(_of_tenant(tenant_id))
+        return await self._count(of_tenant(tenant_id))
 
     async def _count(self, within: models.Filter) -> int:
         with _translated():
@@ -179,7 +184,7 @@ class ServerVectorIndex:
         with _translated():
             records, _ = await self._client.scroll(
                 self._alias,
-                scroll_filter=_of_tenant(tenant_id),
+                scroll_filter=of_tenant(tenant_id),
                 limit=limit + 1,
                 offset=None if after is None else str(after),
                 with_payload=[payload.EVENT_ID],
@@ -235,7 +240,7 @@ class ServerVectorIndex:
         return vectors[Signal.DENSE].size if isinstance(vectors, dict) else 0
 
     async def _delete(self, tenant_id: UUID, condition: models.Condition) -> None:
-        these = models.Filter(must=[_of_tenant(tenant_id), condition])
+        these = models.Filter(must=[of_tenant(tenant_id), condition])
         selector = models.FilterSelector(filter=these)
         with _translated():
             await self._client.delete(self._alias, selector, wait=True)
@@ -262,85 +267,6 @@ def _payload_schema() -> dict[str, models.KeywordIndexParams | models.PayloadSch
         **dict.fromkeys(payload.KEYWORD_FIELDS, models.PayloadSchemaType.KEYWORD),
         **dict.fromkeys(payload.INTEGER_FIELDS, models.PayloadSchemaType.INTEGER),
     }
-
-
-def _of_tenant(tenant_id: UUID) -> models.Filter:
-    return models.Filter(must=[_any_of(payload.TENANT_ID, [str(tenant_id)])])
-
-
-def _filter(scope: SearchScope | MemoryScope) -> models.Filter:
-    must: list[models.Condition] = [
-        _any_of(name, values) for name, values in payload.matches(scope)
-    ]
-    if isinstance(scope, MemoryScope):
-        return models.Filter(must=must)
-    if bounds := payload.time_bounds_us(scope):
-        within = models.Range(gte=bounds.get("gte"), lt=bounds.get("lt"))
-        must.append(models.FieldCondition(key=payload.EVENT_TIME_US, range=within))
-    if scope.view:
-        must.append(models.Filter(should=[_in_part(part) for part in scope.view]))
-    must_not: list[models.Condition] = [
-        _any_of(name, values) for name, values in payload.excluded(scope)
-    ]
-    return models.Filter(must=must, must_not=must_not)
-
-
-def _in_part(part: BranchPart) -> models.Filter:
-    seqs = models.Range(gt=part.after_seq, lte=part.until_seq)
-    within = models.FieldCondition(key=payload.SEQ, range=seqs)
-    if part.branch == TRUNK:
-        others = models.Range(gt=TRUNK)
-        elsewhere = models.FieldCondition(key=payload.BRANCH, range=others)
-        return models.Filter(must=[within], must_not=[elsewhere])
-    return models.Filter(must=[within, _any_of(payload.BRANCH, [part.branch])])
-
-
-def _any_of(name: str, values: list[str] | list[int]) -> models.FieldCondition:
-    return models.FieldCondition(key=name, match=models.MatchAny(any=values))
-
-
-def _point(point: ChunkPoint | MemoryPoint) -> models.PointStruct:
-    if isinstance(point, MemoryPoint):
-        point_id, vectors = point.memory_id, {Signal.DENSE: point.dense.tolist()}
-    else:
-        point_id = point.chunk_id
-        vectors = {Signal.DENSE: point.dense.tolist(), Signal.BM25: _sparse(point.bm25)}
-    return models.PointStruct(id=str(point_id), vector=vectors, payload=payload.encode(point))
-
-
-def _sparse(vector: SparseVector) -> models.SparseVector:
-    return models.SparseVector(indices=[*vector.indices], values=[*vector.values])
-
-
-def _requests(query: VectorQuery) -> dict[Signal, models.QueryRequest]:
-    scope = _filter(query.scope)
-    return {
-        signal: models.QueryRequest(
-            query=_nearest(vector),
-            using=signal,
-            filter=scope,
-            params=_params(signal, query.scope),
-            limit=query.limit,
-            with_payload=[*payload.HIT_FIELDS],
-        )
-        for signal, vector in payload.asked(query).items()
-        if vector is not None
-    }
-
-
-def _nearest(vector: DenseVector | SparseVector) -> list[float] | models.SparseVector:
-    if isinstance(vector, SparseVector):
-        return _sparse(vector)
-    floats: list[float] = vector.tolist()
-    return floats
-
-
-def _params(signal: Signal, scope: SearchScope) -> models.SearchParams | None:
-    if signal is Signal.DENSE:
-        return None
-    # Rarity of a term is counted within the tenant: what others store must not show in scores.
-    corpus = _of_tenant(scope.tenant_id)
-    return models.SearchParams(idf=models.IdfCorpusParams(corpus=corpus))
 
 
 def _hits(points: Sequence[models.ScoredPoint]) -> list[ScoredChunk]:
