@@ -58,6 +58,7 @@ from annals_storage.handlers.composition import compose
 from annals_storage.handlers.conversation_status import ConversationStatusHandler
 from annals_storage.handlers.conversations import ConversationHandler
 from annals_storage.handlers.event_changes import EventChangesHandler
+from annals_storage.handlers.event_chunks import EventChunksHandler
 from annals_storage.handlers.event_reads import EventReadHandler
 from annals_storage.handlers.events import EventHandler
 from annals_storage.handlers.forks import ForkHandler
@@ -338,6 +339,7 @@ def _service_spec(
                 EventHandler(grouping=grouping, counter=TiktokenCounter(), access=access),
                 EventReadHandler(events, access),
                 PeriodHandler(events),
+                EventChunksHandler(events, TiktokenCounter()),
                 ThreadHandler(threads),
                 EventChangesHandler(changes=changes, counter=TiktokenCounter(), access=access),
                 BranchHandler(PostgresBranches(adapters.database)),

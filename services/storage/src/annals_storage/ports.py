@@ -177,6 +177,13 @@ class TokenCounter(Protocol):
         """Return the number of tokens of each text in o200k_base."""
 
 
+class Tokenizer(TokenCounter, Protocol):
+    """Counts tokens and tells where they are."""
+
+    def token_starts(self, text: str) -> list[int]:
+        """Return, for each token of a text, the character it begins in."""
+
+
 class AppendStore(Protocol):
     """Where appends become durable."""
 

@@ -88,7 +88,7 @@ class _Chunker:
         """Return where the chunk that starts at token `first` ends, and the token after it."""
         lowest = self._starts[first + self._max_tokens // 2]
         highest = self._starts[first + self._max_tokens]
-        for cut in _joints(self._text, lowest, highest):
+        for cut in joints(self._text, lowest, highest):
             following = bisect_left(self._starts, cut, lo=first)
             if self._ends[following - 1] <= cut:
                 return cut, following
@@ -103,8 +103,11 @@ class _Chunker:
         return following
 
 
-def _joints(text: str, lowest: int, highest: int) -> Iterator[int]:
-    """Yield cuts in (lowest, highest], best first: the last of each kind."""
+def joints(text: str, lowest: int, highest: int) -> Iterator[int]:
+    """Yield cuts in (lowest, highest], best first: the last of each kind.
+
+    Kinds are ends of paragraphs, lines, sentences and words, then of characters that are words.
+    """
     for pattern in _JOINTS:
         ends = [match.end() for match in pattern.finditer(text, lowest, highest)]
         if ends and ends[-1] > lowest:

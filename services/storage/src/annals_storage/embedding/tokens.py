@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from annals_common.tokenizers import count_tokens, load_encoding
+from annals_common.tokenizers import count_tokens, encode_text, load_encoding
 
 ENCODING = "o200k_base"
 
@@ -22,3 +22,9 @@ class TiktokenCounter:
     def count(self, texts: Sequence[str]) -> list[int]:
         """Return the number of tokens of each text, in order."""
         return [count_tokens(self._encoding, text) for text in texts]
+
+    def token_starts(self, text: str) -> list[int]:
+        """Return, for each token of a text, the character it begins in."""
+        tokens = encode_text(self._encoding, text)
+        starts: list[int] = self._encoding.decode_with_offsets(tokens)[1]
+        return starts
