@@ -12,11 +12,15 @@ from annals_context.domain.model import Hit
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """On whose behalf storage is asked. `timeout_s`: what is left of the deadline, if any."""
+    """On whose behalf storage is asked. `timeout_s`: what is left of the deadline, if any.
+
+    `end_user`: the metadata that names the end user of the call, as it was sent.
+    """
 
     authorization: str = field(repr=False)
     request_id: str
     timeout_s: float | None = None
+    end_user: tuple[tuple[str, str], ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from annals_client import AsyncAnnalsClient, NotFoundError, UnauthenticatedError
@@ -23,12 +23,16 @@ SYSTEM_PROMPT = (
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who acts. Ids and `api_key` are empty until storage has made them."""
+    """Who acts. Ids and `api_key` are empty until storage has made them.
+
+    `secrets_key`: what storage encrypts signing secrets with, 32 bytes in base64url.
+    """
 
     admin_key: str
     tenant_id: str = ""
     agent_id: str = ""
     api_key: str = ""
+    secrets_key: str = ""
 
     @property
     def admin_key_sha256(self) -> str:
@@ -37,10 +41,11 @@ class Identity:
 
 
 def load_identity(path: Path) -> Identity:
-    """Read the file, or begin one with an admin key of its own."""
-    if noted := read_json(path):
-        return Identity(**noted)
-    identity = Identity(admin_key=secrets.token_urlsafe(32))
+    """Read the file, or begin one with keys of its own. What an older one lacks is added."""
+    noted = Identity(**{"admin_key": secrets.token_urlsafe(32), **read_json(path)})
+    if noted.secrets_key:
+        return noted
+    identity = replace(noted, secrets_key=secrets.token_urlsafe(32))
     write_private_json(path, asdict(identity))
     return identity
 
@@ -49,7 +54,7 @@ async def ensure_tenant(path: Path, identity: Identity, storage: str) -> Identit
     """Return the identity whose agent storage knows; make tenant and agent when it does not."""
     if await _is_known(identity, storage):
         return identity
-    made = await _make(identity.admin_key, storage)
+    made = await _make(identity, storage)
     write_private_json(path, asdict(made))
     return made
 
@@ -66,12 +71,17 @@ async def _is_known(identity: Identity, storage: str) -> bool:
     return True
 
 
-async def _make(admin_key: str, storage: str) -> Identity:
-    async with AsyncAnnalsClient(storage, admin_key=admin_key) as admin:
+async def _make(identity: Identity, storage: str) -> Identity:
+    async with AsyncAnnalsClient(storage, admin_key=identity.admin_key) as admin:
         created = await admin.tenants.create(TENANT_NAME)
     api_key = created.api_key_secret
     async with AsyncAnnalsClient(storage, api_key=api_key) as client:
         agent = await client.agents.create(
             AGENT_NAME, system_prompt=SYSTEM_PROMPT, model=AGENT_MODEL
         )
-    return Identity(admin_key, created.tenant.tenant_id, agent.agent_id, api_key)
+    return replace(
+        identity,
+        tenant_id=created.tenant.tenant_id,
+        agent_id=agent.agent_id,
+        api_key=api_key,
+    )

@@ -107,6 +107,7 @@ class Supervisor:
             **_server("STORAGE", addresses.storage, addresses.storage_metrics),
             "ANNALS_STORAGE_DATABASE_URL": self._database_url,
             "ANNALS_STORAGE_ADMIN_KEY_SHA256": identity.admin_key_sha256,
+            "ANNALS_STORAGE_SECRETS_KEY": identity.secrets_key,
             "ANNALS_STORAGE_DATA_DIR": str(self._paths.data),
             "ANNALS_STORAGE_INDEXER_NAME": "local",
         }

@@ -129,6 +129,7 @@ async def _call(method: Callable[..., Awaitable[T]], request: Any, caller: Calle
     metadata = (
         ("authorization", caller.authorization),
         (REQUEST_ID_METADATA_KEY, caller.request_id),
+        *caller.end_user,
     )
     try:
         return await method(request, metadata=metadata, timeout=caller.timeout_s)
