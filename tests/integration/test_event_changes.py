@@ -10,7 +10,7 @@ import pytest
 from tests.support.appending import append, empty_conversation, ids, listed, state
 from tests.support.changing import delete, edit, history, restore, store
 from tests.support.raw import Failure, failure, outcome
-from tests.support.scratch import as_tenant
+from tests.support.scratch import as_tenant, run
 from tests.support.storage import RunningStorage, Tenant
 from tests.support.waiting import eventually
 
@@ -18,6 +18,7 @@ from annals.storage.v1 import event_service_pb2 as pb
 from annals.storage.v1 import resources_pb2 as res
 from annals_client import assistant, system, tool_call, tool_result, user
 from annals_local.postgres import LocalPostgres
+from annals_storage.postgres.database import sql
 from annals_storage.postgres.outbox import PostgresOutbox
 
 WRITERS = 64
@@ -415,6 +416,29 @@ class TestDeleting:
         assert {event.version for event in deleted} == {2}
         now = await state(tenant.raw, room)
         assert (now.event_count, now.message_count, now.token_count) == (0, 0, 0)
+        assert len(await history(tenant.raw, event_id)) == 2
+
+    async def test_a_deletion_waits_for_the_change_before_it(
+        self, storage: RunningStorage, tenant: Tenant, postgres: LocalPostgres
+    ) -> None:
+        """As when another process is at it: what it commits is what the next one goes by."""
+        room, event_id = await one_event(tenant, user("x"))
+        params = {"tenant_id": UUID(tenant.tenant_id), "event_id": UUID(event_id), "deleted": True}
+        params |= {"api_key_id": None, "user_id": None, "session_id": None}
+        query = "SELECT count(*) AS n FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+
+        async with storage.adapters.database.transaction(UUID(tenant.tenant_id)) as other:
+            await other.run(sql("lock_event_conversation"), params)
+            await other.run(sql("set_event_deleted"), params)
+            waiting = asyncio.create_task(delete(tenant.raw, event_id))
+            await eventually(
+                lambda: asyncio.to_thread(run, postgres.admin_url, query),
+                lambda rows: rows[0]["n"] == 1,
+            )
+        deleted = await waiting
+
+        assert deleted.version == 2
+        assert (await state(tenant.raw, room)).event_count == 0
         assert len(await history(tenant.raw, event_id)) == 2
 
     async def test_a_deleted_event_is_not_found_by_search(self, tenant: Tenant) -> None:

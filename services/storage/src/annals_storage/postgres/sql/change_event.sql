@@ -37,11 +37,9 @@ counted AS (
       version = version + 1, updated_at = %(now)s
   WHERE tenant_id = %(tenant_id)s AND conversation_id = %(conversation_id)s
 ),
--- Of generation 2 also when nothing waits: the mirror may hold an older version, which the
--- indexer looks for from the second generation on.
 queued AS (
-  INSERT INTO annals.outbox (tenant_id, kind, key, conversation_id, generation)
-  VALUES (%(tenant_id)s, 'event', %(event_id)s, %(conversation_id)s, 2)
+  INSERT INTO annals.outbox (tenant_id, kind, key, conversation_id)
+  VALUES (%(tenant_id)s, 'event', %(event_id)s, %(conversation_id)s)
   ON CONFLICT (tenant_id, kind, key) DO UPDATE
   SET generation = outbox.generation + 1, attempts = 0, parked_at = NULL, last_error = NULL,
       available_at = now(), lease_owner = NULL

@@ -43,8 +43,8 @@ counted AS (
   CROSS JOIN (SELECT CASE WHEN %(deleted)s THEN -1 ELSE 1 END AS of) AS sign
   WHERE c.tenant_id = %(tenant_id)s AND c.conversation_id = e.conversation_id
 )
-INSERT INTO annals.outbox (tenant_id, kind, key, conversation_id, generation)
-SELECT e.tenant_id, 'event', e.event_id, e.conversation_id, 2 FROM event AS e
+INSERT INTO annals.outbox (tenant_id, kind, key, conversation_id)
+SELECT e.tenant_id, 'event', e.event_id, e.conversation_id FROM event AS e
 ON CONFLICT (tenant_id, kind, key) DO UPDATE
 SET generation = outbox.generation + 1, attempts = 0, parked_at = NULL, last_error = NULL,
     available_at = now(), lease_owner = NULL
