@@ -182,7 +182,7 @@ def _plan(stack: Stack, account: Account, request: pb.ListEventsRequest) -> Any:
     places = ", ".join(["%s"] * len(names))
     with psycopg.connect(stack.postgres.app_url, cursor_factory=psycopg.ClientCursor) as opened:
         opened.execute(_SESSION)
-        opened.execute("SELECT set_config('annals.tenant_id', %s, true)", [account.tenant_id])
+        opened.execute("SELECT set_config('annals.tenant_id', %s, true)", [str(account.tenant_id)])
         opened.execute(f"PREPARE page AS {text}")
         explain = f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE page ({places})"
         cursor = opened.cursor(row_factory=tuple_row)

@@ -20,6 +20,7 @@ import psycopg
 import uvloop
 from tests.bench.ceiling import METHOD, create_table
 from tests.bench.cpu import CpuMeter, spent
+from tests.bench.growth import measure_growth
 from tests.bench.harness import Report, progress
 from tests.bench.load import Call, Load, drive
 from tests.bench.profiling import profile_storage
@@ -90,6 +91,8 @@ def main(seconds: float, rounds: int, profile: str | None) -> None:
         report.settings |= {"batch_callers": BATCH_CALLERS, **_durability(stack)}
         with serving(stack), asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(_measure(stack, report, seconds, rounds))
+            with _indexer_idle(stack):
+                measure_growth(stack, report)
         report.write()
 
 
