@@ -62,15 +62,22 @@ class Storage(Protocol):
         """Return the agent."""
 
     async def list_newest(
-        self, caller: Caller, conversation_id: str, *, limit: int, roles: Sequence[Role] = ()
+        self,
+        caller: Caller,
+        conversation_id: str,
+        *,
+        branch: int,
+        limit: int,
+        roles: Sequence[Role] = (),
     ) -> list[Event]:
-        """Return the newest events, newest first."""
+        """Return the newest events of a branch (0: the current one), newest first."""
 
     async def list_between(
         self,
         caller: Caller,
         conversation_id: str,
         *,
+        branch: int,
         after_seq: int,
         before_seq: int,
         types: Sequence[EventType],
@@ -83,7 +90,8 @@ class Storage(Protocol):
         conversation_id: str,
         query: str,
         *,
+        branch: int,
         limit: int,
         read_your_writes: bool,
     ) -> SearchAnswer:
-        """Search one conversation."""
+        """Search a branch of one conversation."""

@@ -8,7 +8,7 @@ from typing import Any, cast
 from google.protobuf import json_format
 
 from annals.storage.v1 import event_service_pb2, resources_pb2
-from annals_context.domain.events import Event, EventType, Role
+from annals_context.domain.events import Event, EventStatus, EventType, Role
 
 EVENT_TYPES: dict[int, EventType] = {
     resources_pb2.EVENT_TYPE_MESSAGE: EventType.MESSAGE,
@@ -22,6 +22,12 @@ ROLES: dict[int, Role] = {
     resources_pb2.ROLE_ASSISTANT: Role.ASSISTANT,
     resources_pb2.ROLE_SYSTEM: Role.SYSTEM,
     resources_pb2.ROLE_TOOL: Role.TOOL,
+}
+EVENT_STATUSES: dict[int, EventStatus] = {
+    resources_pb2.EVENT_STATUS_PENDING: EventStatus.PENDING,
+    resources_pb2.EVENT_STATUS_COMPLETE: EventStatus.COMPLETE,
+    resources_pb2.EVENT_STATUS_FAILED: EventStatus.FAILED,
+    resources_pb2.EVENT_STATUS_INCOMPLETE: EventStatus.INCOMPLETE,
 }
 EVENT_TYPE_NUMBERS: dict[EventType, Any] = {value: key for key, value in EVENT_TYPES.items()}
 ROLE_NUMBERS: dict[Role, Any] = {value: key for key, value in ROLES.items()}
@@ -42,6 +48,7 @@ def event_from(message: resources_pb2.Event) -> Event:
         type=BODY_TYPES[kind],
         event_id=message.event_id,
         seq=message.seq,
+        status=EVENT_STATUSES.get(message.status, EventStatus.COMPLETE),
         model=message.model,
         provider_response_id=message.provider_response_id,
         event_time=message.event_time.ToDatetime(tzinfo=UTC)

@@ -23,9 +23,12 @@ def prepare(
     snippet_chars: int | None = None,
     include_tool_calls: bool | None = None,
     read_your_writes: bool = False,
+    branch: int = 0,
     timeout: float | None = None,
 ) -> Call[pb.PrepareContextResponse]:
     """Build a context. `payload_format`: openai-chat or text; `strategy`: adaptive, full, snippet.
+
+    `branch` 0: the current one.
 
     Raises BudgetTooSmallError with `minimum_budget_tokens` when nothing fits.
     """
@@ -43,5 +46,6 @@ def prepare(
         snippet_chars=snippet_chars,
         include_tool_calls=include_tool_calls,
         read_your_writes=read_your_writes,
+        branch=branch,
     )
     return safe_call(lambda stubs: stubs.context.PrepareContext, request, timeout)

@@ -66,11 +66,18 @@ class GrpcStorage:
         return AgentFacts(response.agent.system_prompt, response.agent.model)
 
     async def list_newest(
-        self, caller: Caller, conversation_id: str, *, limit: int, roles: Sequence[Role] = ()
+        self,
+        caller: Caller,
+        conversation_id: str,
+        *,
+        branch: int,
+        limit: int,
+        roles: Sequence[Role] = (),
     ) -> list[Event]:
-        """Return the newest events, newest first."""
+        """Return the newest events of a branch (0: the current one), newest first."""
         request = event_service_pb2.ListEventsRequest(
             conversation_id=conversation_id,
+            branch=branch,
             roles=[ROLE_NUMBERS[role] for role in roles],
             order=event_service_pb2.SORT_ORDER_DESCENDING,
             page_size=min(limit, MAX_PAGE),
@@ -83,6 +90,7 @@ class GrpcStorage:
         caller: Caller,
         conversation_id: str,
         *,
+        branch: int,
         after_seq: int,
         before_seq: int,
         types: Sequence[EventType],
@@ -90,6 +98,7 @@ class GrpcStorage:
         """Return the events strictly between two positions, oldest first."""
         request = event_service_pb2.ListEventsRequest(
             conversation_id=conversation_id,
+            branch=branch,
             after_seq=after_seq,
             before_seq=before_seq,
             types=[EVENT_TYPE_NUMBERS[item] for item in types],
@@ -104,13 +113,16 @@ class GrpcStorage:
         conversation_id: str,
         query: str,
         *,
+        branch: int,
         limit: int,
         read_your_writes: bool,
     ) -> SearchAnswer:
-        """Search one conversation."""
+        """Search a branch of one conversation."""
         request = search_service_pb2.SearchEventsRequest(
             query=query,
-            filter=search_service_pb2.SearchFilter(conversation_ids=[conversation_id]),
+            filter=search_service_pb2.SearchFilter(
+                conversation_ids=[conversation_id], branch=branch
+            ),
             limit=limit,
             freshness=search_service_pb2.SEARCH_FRESHNESS_READ_YOUR_WRITES
             if read_your_writes

@@ -33,13 +33,15 @@ TOKENS_PER_INDEX_LINE = 20
 PARTNER_REACH = 50
 """How far from a tool call its result is looked for, in events, and the other way round."""
 MAX_PARTNER_LOOKUPS = 8
+USER_MESSAGES_TO_LIST = 10
+"""More than the one wanted: some may have failed."""
 SEARCH_TIMEOUT = "search_timeout"
 SEARCH_UNAVAILABLE = "search_unavailable"
 
 
 @dataclass(frozen=True, slots=True)
 class Prepare:
-    """A validated request."""
+    """A validated request. `branch` 0: the current one."""
 
     conversation_id: str
     budget_tokens: int
@@ -54,6 +56,7 @@ class Prepare:
     snippet_chars: int
     include_tool_calls: bool
     read_your_writes: bool
+    branch: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +69,18 @@ class Prepared:
 
 
 @dataclass(frozen=True, slots=True)
+class _Newest:
+    """The newest events that belong in a context, newest first. `is_all`: there are no others."""
+
+    events: tuple[Event, ...]
+    is_all: bool
+
+
+@dataclass(frozen=True, slots=True)
 class _Material:
     conversation: ConversationFacts
     agent: AgentFacts
-    newest: tuple[Event, ...]
+    newest: _Newest
     found: SearchAnswer
 
 
@@ -94,7 +105,7 @@ class PrepareContext:
             newest = tasks.create_task(self._newest(caller, request))
             found = tasks.create_task(self._search(caller, request, newest))
         conversation, agent = facts.result()
-        return _Material(conversation, agent, tuple(newest.result()), found.result())
+        return _Material(conversation, agent, newest.result(), found.result())
 
     async def _facts(
         self, caller: Caller, request: Prepare
@@ -104,22 +115,30 @@ class PrepareContext:
             return conversation, AgentFacts()
         return conversation, await self._storage.get_agent(caller, conversation.agent_id)
 
-    async def _newest(self, caller: Caller, request: Prepare) -> list[Event]:
+    async def _newest(self, caller: Caller, request: Prepare) -> _Newest:
         """Return the newest events and, further back if need be, the newest user message."""
+        limit = _events_to_list(request)
         found = await self._storage.list_newest(
-            caller, request.conversation_id, limit=_events_to_list(request)
+            caller, request.conversation_id, branch=request.branch, limit=limit
         )
-        if request.current_message or any(event.is_user_message for event in found):
-            return found
-        return found + await self._storage.list_newest(
-            caller, request.conversation_id, limit=1, roles=[Role.USER]
+        is_all = len(found) < limit
+        shown = _shown(found)
+        if is_all or request.current_message or any(event.is_user_message for event in shown):
+            return _Newest(tuple(shown), is_all)
+        said = await self._storage.list_newest(
+            caller,
+            request.conversation_id,
+            branch=request.branch,
+            limit=USER_MESSAGES_TO_LIST,
+            roles=[Role.USER],
         )
+        return _Newest((*shown, *_shown(said)[:1]), is_all)
 
     async def _search(
-        self, caller: Caller, request: Prepare, newest: asyncio.Task[list[Event]]
+        self, caller: Caller, request: Prepare, newest: asyncio.Task[_Newest]
     ) -> SearchAnswer:
         query = request.query or request.current_message
-        query = query or _newest_user_words(await newest)
+        query = query or _newest_user_words((await newest).events)
         query = query[:MAX_QUERY_CHARS].strip()
         if not query or not request.relevant_events:
             return SearchAnswer(())
@@ -128,6 +147,7 @@ class PrepareContext:
                 _within(caller, SEARCH_TIMEOUT_SECONDS),
                 request.conversation_id,
                 query,
+                branch=request.branch,
                 limit=request.relevant_events,
                 read_your_writes=request.read_your_writes,
             )
@@ -137,7 +157,8 @@ class PrepareContext:
             if error.reason == DependencyUnavailableError.reason:
                 return SearchAnswer((), (SEARCH_UNAVAILABLE,))
             raise
-        return replace(found, hits=tuple(_focused(hit, query) for hit in found.hits))
+        hits = tuple(_focused(hit, query) for hit in found.hits if hit.event.belongs_in_context)
+        return replace(found, hits=hits)
 
     async def _partners(self, caller: Caller, request: Prepare, material: _Material) -> list[Event]:
         """Fetch the calls and results whose other half is already there."""
@@ -152,13 +173,14 @@ class PrepareContext:
                 for half in halves[:MAX_PARTNER_LOOKUPS]
             ]
         nearby = [event for lookup in lookups for event in lookup.result()]
-        return [event for event in nearby if event.tool_call_id in alone]
+        return [event for event in _shown(nearby) if event.tool_call_id in alone]
 
     async def _around(self, caller: Caller, request: Prepare, half: Event) -> list[Event]:
         is_call = half.type is EventType.TOOL_CALL
         return await self._storage.list_between(
             caller,
             request.conversation_id,
+            branch=request.branch,
             after_seq=half.seq if is_call else max(0, half.seq - PARTNER_REACH),
             before_seq=half.seq + PARTNER_REACH if is_call else half.seq,
             types=[EventType.TOOL_RESULT if is_call else EventType.TOOL_CALL],
@@ -167,14 +189,15 @@ class PrepareContext:
     def _context_request(
         self, request: Prepare, material: _Material, partners: Sequence[Event]
     ) -> ContextRequest:
+        newest = material.newest.events
         return ContextRequest(
             counter=self._counter_for(request.model or material.agent.model),
             budget_tokens=request.budget_tokens,
             response_reserve_tokens=request.response_reserve_tokens,
-            total_events=max(material.conversation.event_count, len(material.newest)),
-            recent=material.newest[: request.recent_events],
+            total_events=_total_events(material),
+            recent=newest[: request.recent_events],
             relevant=material.found.hits,
-            others=(*material.newest[request.recent_events :], *partners),
+            others=(*newest[request.recent_events :], *partners),
             system_prompt=material.agent.system_prompt,
             current_message=request.current_message,
             payload_format=request.payload_format,
@@ -182,6 +205,20 @@ class PrepareContext:
             snippet_chars=request.snippet_chars,
             include_tool_calls=request.include_tool_calls,
         )
+
+
+def _shown(events: Sequence[Event]) -> list[Event]:
+    return [event for event in events if event.belongs_in_context]
+
+
+def _total_events(material: _Material) -> int:
+    """Return how many events there are to choose from: exactly when all were listed, else as the
+    conversation counts them, over all of its branches.
+    """
+    newest = material.newest
+    if newest.is_all:
+        return len(newest.events)
+    return max(material.conversation.event_count, len(newest.events))
 
 
 def _events_to_list(request: Prepare) -> int:
@@ -204,7 +241,7 @@ def _newest_user_words(newest: Sequence[Event]) -> str:
 
 def _distinct(material: _Material) -> list[Event]:
     hits: Sequence[Hit] = material.found.hits
-    events = {event.seq: event for event in (*material.newest, *(hit.event for hit in hits))}
+    events = {event.seq: event for event in (*material.newest.events, *(hit.event for hit in hits))}
     return [events[seq] for seq in sorted(events)]
 
 

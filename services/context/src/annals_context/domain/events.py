@@ -27,6 +27,16 @@ class Role(StrEnum):
     TOOL = "tool"
 
 
+class EventStatus(StrEnum):
+    """Whether an event is as it is meant to be."""
+
+    PENDING = "pending"
+    COMPLETE = "complete"
+    FAILED = "failed"
+    INCOMPLETE = "incomplete"
+
+
+_SHOWN = frozenset({EventStatus.COMPLETE, EventStatus.INCOMPLETE})
 TOOL_TYPES = frozenset({EventType.TOOL_CALL, EventType.TOOL_RESULT})
 
 
@@ -53,10 +63,16 @@ class Event:
     is_error: bool = False
     error_type: str = ""
     error_message: str = ""
+    status: EventStatus = EventStatus.COMPLETE
     model: str = ""
     provider_response_id: str = ""
     event_time: datetime | None = None
     metadata: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def belongs_in_context(self) -> bool:
+        """False while it is pending and when it failed: a model would take it for said."""
+        return self.status in _SHOWN
 
     @property
     def handle(self) -> str:

@@ -32,6 +32,7 @@ class Choice(NamedTuple):
 
 MAX_BUDGET_TOKENS = 10_000_000
 MAX_MODEL_CHARS = 200
+MAX_BRANCH = 2**31 - 1
 RECENT_EVENTS = Choice(low=1, high=1_000, default=10)
 RELEVANT_EVENTS = Choice(low=0, high=1_000, default=50)
 TOKENS_PER_RELEVANT_EVENT = 20
@@ -57,6 +58,7 @@ class ContextHandler(pb_grpc.ContextServiceServicer):
 
 def _prepare(request: pb.PrepareContextRequest) -> Prepare:
     _check_budget(request)
+    bounded(request.branch, "branch", low=0, high=MAX_BRANCH)
     return Prepare(
         conversation_id=str(require_uuid(request.conversation_id, "conversation_id")),
         budget_tokens=request.budget_tokens,
@@ -73,6 +75,7 @@ def _prepare(request: pb.PrepareContextRequest) -> Prepare:
         if request.HasField("include_tool_calls")
         else True,
         read_your_writes=request.read_your_writes,
+        branch=request.branch,
     )
 
 
