@@ -97,6 +97,8 @@ async def foreign(storage: RunningStorage) -> Any:
                 "event_ids": ids(stored)[0],
                 "exclude_event_ids": ids(stored)[0],
                 "parent_event_id": ids(stored)[0],
+                "message_event_id": ids(stored)[0],
+                "new_conversation_id": room.conversation_id,
                 "user_id": "their-user",
                 "session_id": "their-session",
                 "request_id": request_id,

@@ -21,7 +21,7 @@ from annals.storage.v1 import resources_pb2 as res
 from annals.storage.v1 import search_service_pb2 as search_pb
 from annals.storage.v1 import tenant_service_pb2 as tenant_pb
 from annals.storage.v1 import usage_service_pb2 as usage_pb
-from annals_client import user
+from annals_client import tool_call, user
 
 Build = Callable[[Tenant], Awaitable[Any]]
 
@@ -77,6 +77,24 @@ def _of_event(kind: Callable[..., Any]) -> Build:
         return kind(event_id=(await _event_ids(tenant))[1][0])
 
     return build
+
+
+def _in_conversation(kind: Callable[..., Any]) -> Build:
+    async def build(tenant: Tenant) -> Any:
+        room, found = await _event_ids(tenant)
+        return kind(conversation_id=room, event_id=found[0])
+
+    return build
+
+
+async def _tool_call(tenant: Tenant) -> Any:
+    room = await empty_conversation(tenant)
+    await append(tenant.raw, room, tool_call("my-call", "t"))
+    return event_pb.GetToolCallRequest(conversation_id=room, tool_call_id="my-call")
+
+
+async def _list_tool_calls(tenant: Tenant) -> Any:
+    return event_pb.ListToolCallsRequest(message_event_id=(await _event_ids(tenant))[1][0])
 
 
 async def _get_agent(tenant: Tenant) -> Any:
@@ -252,9 +270,9 @@ async def _import(tenant: Tenant) -> Any:
     return conversation_pb.ImportConversationsRequest(data=b"".join(parts))
 
 
-def _of_conversation(kind: Callable[..., Any]) -> Build:
+def _of_conversation(kind: Callable[..., Any], **fields: Any) -> Build:
     async def build(tenant: Tenant) -> Any:
-        return kind(conversation_id=await empty_conversation(tenant))
+        return kind(conversation_id=await empty_conversation(tenant), **fields)
 
     return build
 
@@ -298,6 +316,16 @@ VALID: dict[str, Build] = {
     "ListEvents": _of_conversation(event_pb.ListEventsRequest),
     "ExportConversation": _of_conversation(conversation_pb.ExportConversationRequest),
     "ImportConversations": _import,
+    "ForkConversation": _in_conversation(conversation_pb.ForkConversationRequest),
+    "ListPeriod": _of_conversation(event_pb.ListPeriodRequest, period="today"),
+    "GetThread": _of_event(event_pb.GetThreadRequest),
+    "GetToolCall": _tool_call,
+    "ListToolCalls": _list_tool_calls,
+    "GetEventChunks": _of_event(event_pb.GetEventChunksRequest),
+    "RevertToEvent": _in_conversation(event_pb.RevertToEventRequest),
+    "CreateBranch": _in_conversation(event_pb.CreateBranchRequest),
+    "ListBranches": _of_conversation(event_pb.ListBranchesRequest),
+    "SelectBranch": _of_conversation(event_pb.SelectBranchRequest, branch=1),
     "StoreTurn": _store_turn,
     "EditEvent": _edit_event,
     "DeleteEvent": _of_event(event_pb.DeleteEventRequest),
