@@ -17,23 +17,36 @@ from grpc_status import rpc_status
 from annals.context.v1 import context_service_pb2, format_service_pb2
 from annals.storage.v1 import (
     conversation_service_pb2,
+    erasure_service_pb2,
     event_service_pb2,
     index_service_pb2,
+    lifecycle_service_pb2,
+    memory_service_pb2,
+    provider_service_pb2,
+    relationship_service_pb2,
     search_service_pb2,
     tenant_service_pb2,
+    usage_service_pb2,
 )
 from annals_common.errors import AnnalsError
 from annals_common.status import to_status
 
 _MODULES = (
     conversation_service_pb2,
+    erasure_service_pb2,
     event_service_pb2,
     index_service_pb2,
+    lifecycle_service_pb2,
+    memory_service_pb2,
+    provider_service_pb2,
+    relationship_service_pb2,
     search_service_pb2,
     tenant_service_pb2,
+    usage_service_pb2,
     context_service_pb2,
     format_service_pb2,
 )
+_SERVER_STREAMS = frozenset({"WatchEvents", "ExportConversation"})
 Answer = Any
 """A message, an AnnalsError to fail with, or a function of request and context."""
 
@@ -90,6 +103,18 @@ class ScriptedServer(grpc.GenericRpcHandler):
                 event_service_pb2.StreamAppendEventsRequest.FromString,
                 event_service_pb2.StreamAppendEventsResponse.SerializeToString,
             )
+        if name in _SERVER_STREAMS:
+            return grpc.unary_stream_rpc_method_handler(
+                lambda request, context: self._answers(name, request, context),
+                _request_type(name).FromString,
+                lambda message: message.SerializeToString(),
+            )
+        if name == "ImportConversations":
+            return grpc.stream_unary_rpc_method_handler(
+                lambda requests, context: self._unary(name, list(requests), context),
+                _request_type(name).FromString,
+                lambda message: message.SerializeToString(),
+            )
         return grpc.unary_unary_rpc_method_handler(
             lambda request, context: self._unary(name, request, context),
             _request_type(name).FromString,
@@ -105,6 +130,14 @@ class ScriptedServer(grpc.GenericRpcHandler):
         if isinstance(answer, AnnalsError):
             fail(context, answer)
         return answer(request, context) if callable(answer) else answer
+
+    def _answers(self, name: str, request: Any, context: Any) -> Iterator[Any]:
+        """One script entry per stream: its answers, of which an error ends it."""
+        self.received[name].append(_received(request, context))
+        for answer in self.script[name].popleft():
+            if isinstance(answer, AnnalsError):
+                fail(context, answer)
+            yield answer
 
     def _stream(self, requests: Iterator[Any], context: Any) -> Iterator[Any]:
         self.streams += 1
