@@ -27,6 +27,7 @@ from annals.storage.v1 import memory_service_pb2 as pb
 from annals.storage.v1 import resources_pb2 as res
 from annals_client import user
 from annals_storage.commands.verifying import verify_mirror
+from annals_storage.domain.indexing import MemoryEmbedding
 from annals_storage.domain.search import MemoryPoint, MemoryScope
 from annals_storage.postgres.outbox import PostgresOutbox
 from annals_storage.postgres.tenants import PostgresTenants
@@ -551,6 +552,46 @@ class TestMirror:
         await storage.adapters.vectors.upsert([poison])
 
         assert await found_ids(tenant, CAT) == []
+
+    @pytest.mark.parametrize(
+        "condition", [{"tags": ["t"]}, {"agent_id": str(uuid4())}, {"user_id": "bob"}], ids=str
+    )
+    async def test_what_the_mirror_says_wrongly_of_a_memory_is_not_believed(
+        self, tenant: Tenant, storage: RunningStorage, condition: dict[str, Any]
+    ) -> None:
+        memory = await remembered(tenant, CAT)
+        await indexed(tenant)
+        agent_id = condition.get("agent_id")
+        stale = MemoryPoint(
+            UUID(memory.memory_id),
+            UUID(tenant.tenant_id),
+            UUID(memory.conversation_id),
+            (await storage.adapters.embedder.embed([CAT]))[0],
+            tags=tuple(condition.get("tags", ())),
+            agent_id=UUID(agent_id) if agent_id else None,
+            user_id=condition.get("user_id"),
+        )
+        await storage.adapters.vectors.upsert([stale])
+
+        assert await found_ids(tenant, CAT) == [memory.memory_id]
+        assert await found_ids(tenant, CAT, **condition) == []
+
+    async def test_an_embedding_of_former_content_is_not_kept(
+        self, tenant: Tenant, storage: RunningStorage
+    ) -> None:
+        memory = await remembered(tenant, CAT)
+        await update(tenant, res.Memory(memory_id=memory.memory_id, content=DATABASE), "content")
+        await indexed(tenant)
+        outbox = PostgresOutbox(storage.adapters.database)
+        tenant_id, memory_id = UUID(tenant.tenant_id), UUID(memory.memory_id)
+        model = storage.adapters.embedder.model
+        before = await outbox.get_indexable_memories(tenant_id, [memory_id], model)
+
+        former = MemoryEmbedding(memory_id, version=1, embedding=b"former")
+        await outbox.save_memory_embeddings(tenant_id, [former], model)
+
+        assert await outbox.get_indexable_memories(tenant_id, [memory_id], model) == before
+        assert before[memory_id].embedding
 
     async def verified(self, storage: RunningStorage) -> tuple[int, int]:
         adapters = storage.adapters

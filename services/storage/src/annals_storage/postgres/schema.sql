@@ -707,6 +707,8 @@ CREATE INDEX events_by_tool_call ON annals.events USING btree (tenant_id, conver
 
 CREATE UNIQUE INDEX events_by_turn ON annals.events USING btree (tenant_id, conversation_id, turn_id, branch) WHERE (turn_id IS NOT NULL);
 
+CREATE INDEX events_gone ON annals.events USING btree (tenant_id, event_id) WHERE ((deleted_at IS NOT NULL) OR (erased_at IS NOT NULL));
+
 CREATE INDEX memories_by_conversation ON annals.memories USING btree (tenant_id, conversation_id, created_at);
 
 CREATE INDEX memories_by_time ON annals.memories USING btree (tenant_id, created_at);

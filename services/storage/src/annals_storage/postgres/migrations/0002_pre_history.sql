@@ -132,6 +132,9 @@ ALTER TABLE events
 CREATE INDEX events_by_branch ON events (tenant_id, conversation_id, branch, seq);
 CREATE UNIQUE INDEX events_by_turn ON events (tenant_id, conversation_id, turn_id, branch)
   WHERE turn_id IS NOT NULL;
+-- Of few events: what the chunks of must not be in the mirror.
+CREATE INDEX events_gone ON events (tenant_id, event_id)
+  WHERE deleted_at IS NOT NULL OR erased_at IS NOT NULL;
 CREATE INDEX events_by_parent ON events (tenant_id, conversation_id, parent_event_id)
   WHERE parent_event_id IS NOT NULL;
 

@@ -3,7 +3,7 @@
  FROM annals.chunks AS k
  JOIN annals.conversations AS c USING (tenant_id, conversation_id)
  WHERE k.tenant_id = %(tenant_id)s AND c.deleted_at IS NULL
-   AND (%(after)s::uuid IS NULL OR k.chunk_id > %(after)s)
+   AND k.chunk_id > coalesce(%(after)s::uuid, '00000000-0000-0000-0000-000000000000')
    AND NOT EXISTS (
      SELECT FROM annals.events AS e
      WHERE e.tenant_id = %(tenant_id)s AND e.event_id = k.event_id
@@ -14,6 +14,6 @@ UNION ALL
  FROM annals.memories AS m
  JOIN annals.conversations AS c USING (tenant_id, conversation_id)
  WHERE m.tenant_id = %(tenant_id)s AND c.deleted_at IS NULL AND m.embedding IS NOT NULL
-   AND (%(after)s::uuid IS NULL OR m.memory_id > %(after)s)
+   AND m.memory_id > coalesce(%(after)s::uuid, '00000000-0000-0000-0000-000000000000')
  ORDER BY m.memory_id LIMIT %(limit)s)
 ORDER BY point_id LIMIT %(limit)s
