@@ -79,8 +79,12 @@ lint: install ## ruff, mypy, buf lint, buf breaking
 test: lint ## Every check and every suite (TESTS=tests/unit for a part)
 	$(PYTEST) $(TESTS)
 
+.PHONY: model
+model: install ## Conversations against a model of them (STEPS=10000, SEED=1, SHRINK=1)
+	STEPS=$(or $(STEPS),10000) SEED=$(or $(SEED),1) $(if $(SHRINK),SHRINK=1) $(PYTEST) tests/model
+
 .PHONY: chaos
-chaos: install ## kill -9 of storage under load (KILLS=20)
+chaos: install ## kill -9 of storage and of PostgreSQL under load (KILLS=20)
 	KILLS=$(or $(KILLS),20) $(PYTEST) tests/chaos
 
 .PHONY: fuzz
@@ -95,12 +99,16 @@ schema: install ## Write schema.sql anew from the migrations
 # Measuring ----------------------------------------------------------------------------------
 
 .PHONY: bench-write
-bench-write: install ## Appends beside a bare ceiling, as JSON
+bench-write: install ## Appends beside a bare ceiling and as a conversation grows, as JSON
 	python -m tests.bench.write
 
 .PHONY: bench-search
 bench-search: install ## Search, reads and contexts in a long conversation, as JSON (EVENTS=20000)
 	python -m tests.bench.search --events $(or $(EVENTS),20000)
+
+.PHONY: bench-branch
+bench-branch: install ## Pages of a deep branch beside those of a trunk, as JSON (EVENTS=100000)
+	python -m tests.bench.branch --events $(or $(EVENTS),100000)
 
 .PHONY: bench-quality
 bench-quality: install ## Retrieval quality on LoCoMo and LongMemEval (DATA=path), as JSON
@@ -110,6 +118,7 @@ bench-quality: install ## Retrieval quality on LoCoMo and LongMemEval (DATA=path
 bench: install ## Every bench with short settings, and what falls short (DATA=path)
 	python -m tests.bench.write --seconds 2 --rounds 2
 	python -m tests.bench.search --events 5000 --queries 50
+	python -m tests.bench.branch --events 20000 --reads 40
 	python -m tests.bench.quality --data "$(DATA)" --dialogues 2 --questions 3
 	python -m tests.bench.summary
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from google.protobuf.message import Message
-from tests.model.reference import Branch, Conversation, Event, Observation
+from tests.model.records import Branch, Event, Observation
+from tests.model.reference import Conversation
 from tests.model.said import said_of
 from tests.support.raw import Failure, Raw, outcome
 

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize
 from tests.model.agreement import agree, agree_on_history, same_event
 from tests.model.mirror import agree_on_searches
-from tests.model.reference import Conversation, Event, RefusedError, Stored, World
+from tests.model.records import Event, RefusedError, Stored
+from tests.model.reference import Conversation, World
 from tests.model.said import Said
 from tests.support.raw import Failure, outcome
 from tests.support.storage import Tenant

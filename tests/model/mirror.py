@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from tests.model.reference import Conversation, Event
+from tests.model.records import Event
+from tests.model.reference import Conversation
 from tests.support.raw import Raw
 
 from annals.storage.v1 import memory_service_pb2 as memory_pb

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 from tests.model.machine import MAX_BRANCHES, MAX_CONVERSATIONS, PICK, Machine, one_of
-from tests.model.reference import Branch, Conversation, Event, Item
+from tests.model.records import Branch, Event, Item
+from tests.model.reference import Conversation
 from tests.model.rules_events import NO_BRANCH, new_event
 
 from annals.storage.v1 import conversation_service_pb2 as conversation_pb

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 from tests.model.agreement import agree_that_it_is_gone
 from tests.model.machine import MAX_CONVERSATIONS, PICK, Machine, one_of
-from tests.model.reference import Conversation, Memory
+from tests.model.records import Memory
+from tests.model.reference import Conversation
 from tests.support.raw import Failure
 
 from annals.storage.v1 import conversation_service_pb2 as pb

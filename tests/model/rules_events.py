@@ -9,7 +9,8 @@ from google.protobuf.message import Message
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 from tests.model.machine import KINDS, PICK, Machine, one_of
-from tests.model.reference import Conversation, Event, Item, Stored
+from tests.model.records import Event, Item, Stored
+from tests.model.reference import Conversation
 from tests.model.said import Said
 
 from annals.storage.v1 import erasure_service_pb2 as erasure_pb

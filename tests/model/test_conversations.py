@@ -22,7 +22,7 @@ from tests.model.rules_conversations import (
 from tests.model.rules_events import ErasureRules, EventRules
 from tests.support.storage import Tenant
 
-STEPS = int(os.environ.get("STEPS", "600"))
+STEPS = int(os.environ.get("STEPS", "400"))
 STEPS_PER_EXAMPLE = 50
 EXAMPLES = 5
 SEED = int(os.environ.get("SEED", "1"))
