@@ -467,7 +467,7 @@ class TestUsage:
         room = await empty_conversation(tenant)
         usage = res.Usage(input_tokens=10, output_tokens=2, cached_input_tokens=1)
         events = [
-            assistant("a", model="m", usage=usage, idempotency_key="k"),
+            assistant("a", model="m", usage=usage, idempotency_key="k", event_id=str(uuid4())),
             assistant("b", model="m", usage=usage),
             assistant("c", usage=usage),
             assistant("d", model="n"),

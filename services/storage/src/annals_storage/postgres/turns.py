@@ -27,7 +27,7 @@ from annals_storage.domain.changing import (
     turn_values,
 )
 from annals_storage.domain.events import Event
-from annals_storage.postgres.appends import append_outcome, append_params
+from annals_storage.postgres.appends import append_outcome, append_params, append_statements
 from annals_storage.postgres.database import Database, Transaction, sql
 from annals_storage.postgres.event_versions import (
     again_after_races,
@@ -150,12 +150,14 @@ async def _store_first(tx: Transaction, turn: TurnStore, *, supersedes: Event | 
         actor=turn.actor,
         event_path="event",
     )
-    outcome = append_outcome(append, await tx.run(sql("append"), append_params([append])))
+    params = append_params([append])
+    rows, *_ = [await tx.run(statement, params) for statement in append_statements([append])]
+    outcome = append_outcome(append, rows)
     if isinstance(outcome, AnnalsError):
         raise outcome
     event_id = outcome.events[0].event_id
-    params = {"tenant_id": turn.tenant_id, "event_id": event_id}
-    event = visible_event(await tx.run(sql("get_event_of_conversation"), params), event_id)
+    place = {"tenant_id": turn.tenant_id, "event_id": event_id}
+    event = visible_event(await tx.run(sql("get_event_of_conversation"), place), event_id)
     if supersedes is not None:
         await _supersede(tx, turn.tenant_id, event, supersedes)
     superseded = supersedes.event_id if supersedes else None

@@ -181,25 +181,6 @@ insert_observation AS (
          %(now)s, actor_key_id, actor_user_id, actor_session_id
   FROM numbered
 ),
-add_usage AS (
-  INSERT INTO annals.usage_daily AS d
-    (tenant_id, conversation_id, day, model, event_count, input_tokens, output_tokens,
-     cached_input_tokens)
-  SELECT %(tenant_id)s, conversation_id, (%(now)s::timestamptz AT TIME ZONE 'UTC')::date,
-         coalesce(model, ''), count(*), sum((usage->>'input_tokens')::bigint),
-         sum((usage->>'output_tokens')::bigint), sum((usage->>'cached_input_tokens')::bigint)
-  FROM numbered
-  WHERE usage IS NOT NULL
-  GROUP BY conversation_id, coalesce(model, '')
-  ON CONFLICT (tenant_id, conversation_id, day, model) DO UPDATE
-  SET event_count = d.event_count + excluded.event_count,
-      input_tokens =
-        least(d.input_tokens::numeric + excluded.input_tokens, 9223372036854775807),
-      output_tokens =
-        least(d.output_tokens::numeric + excluded.output_tokens, 9223372036854775807),
-      cached_input_tokens =
-        least(d.cached_input_tokens::numeric + excluded.cached_input_tokens, 9223372036854775807)
-),
 insert_outbox AS (
   INSERT INTO annals.outbox (tenant_id, kind, key, conversation_id)
   SELECT %(tenant_id)s, 'event', event_id, conversation_id FROM numbered
