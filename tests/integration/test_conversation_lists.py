@@ -164,3 +164,54 @@ async def test_statuses_must_be_known(tenant: Tenant) -> None:
     refused = await failure(tenant.raw.call("ListConversations", request))
 
     assert (refused.reason, refused.fields) == ("FIELD_INVALID", ("statuses[1]",))
+
+
+async def test_filter_by_organisation_title_and_metadata(tenant: Tenant) -> None:
+    create = tenant.raw.call
+    for title, org_id, metadata in [
+        ("Über 100% WOOL_x", "o", {"a": {"b": [1, 2]}, "c": "d"}),
+        ("wool-x, 100 percent", "", {"a": {"b": [3]}}),
+        ("back\\slash", "o", {}),
+    ]:
+        conversation = res.Conversation(title=title, org_id=org_id)
+        conversation.metadata.update(metadata)
+        await create("CreateConversation", pb.CreateConversationRequest(conversation=conversation))
+
+    async def found(metadata: dict[str, Any] | None = None, **query: str) -> list[str]:
+        request = pb.ListConversationsRequest(**query)
+        request.metadata.update(metadata or {})
+        page = await tenant.raw.call("ListConversations", request)
+        return [item.title for item in page.conversations]
+
+    assert await found(org_id="o") == ["back\\slash", "Über 100% WOOL_x"]
+    assert await found(title_contains="wool") == ["wool-x, 100 percent", "Über 100% WOOL_x"]
+    assert await found(title_contains="ÜBER") == ["Über 100% WOOL_x"]
+    assert await found(title_contains="100%") == ["Über 100% WOOL_x"]
+    assert await found(title_contains="l_x") == ["Über 100% WOOL_x"]
+    assert await found(title_contains="\\s") == ["back\\slash"]
+    assert await found(title_contains="' OR true --") == []
+    assert await found({"a": {"b": [2]}}) == ["Über 100% WOOL_x"]
+    assert await found({"c": "d"}, org_id="o") == ["Über 100% WOOL_x"]
+    assert await found({"c": "e"}) == []
+
+
+@pytest.mark.parametrize(
+    ("query", "reason", "field"),
+    [
+        ({"title_contains": "x" * 501}, "LIMIT_EXCEEDED", "title_contains"),
+        ({"title_contains": "a\x00"}, "FIELD_INVALID", "title_contains"),
+        ({"org_id": "x" * 257}, "LIMIT_EXCEEDED", "org_id"),
+        ({"metadata": {"a": "x" * 9_000}}, "LIMIT_EXCEEDED", "metadata"),
+        ({"metadata": {"a": float("nan")}}, "FIELD_INVALID", "metadata"),
+    ],
+)
+async def test_bad_filters_are_refused(
+    tenant: Tenant, query: dict[str, Any], reason: str, field: str
+) -> None:
+    metadata = query.pop("metadata", {})
+    request = pb.ListConversationsRequest(**query)
+    request.metadata.update(metadata)
+
+    refused = await failure(tenant.raw.call("ListConversations", request))
+
+    assert (refused.reason, refused.fields) == (reason, (field,))

@@ -146,6 +146,164 @@ class TestCreate:
         assert refused.metadata == (("id", agent_id), ("resource", "agent"))
 
 
+class TestHostIds:
+    async def test_name_a_conversation(self, tenant: Tenant) -> None:
+        made = await create(tenant.raw, host_conversation_id="chat-17 ✓", title="mine")
+        other = await create(tenant.raw, conversation_id=str(uuid4()), host_conversation_id="b")
+
+        assert made.host_conversation_id == "chat-17 ✓"
+        assert await get_by_host_id(tenant.raw, "chat-17 ✓") == made
+        assert await get_by_host_id(tenant.raw, "b") == other
+
+    async def test_with_the_same_content_are_a_retry(self, tenant: Tenant) -> None:
+        fields = {"host_conversation_id": "h", "org_id": "o", "title": "mine"}
+        first = await create(tenant.raw, **fields)
+
+        assert await create(tenant.raw, **fields) == first
+        assert await create(tenant.raw, request_id=str(uuid4()), **fields) == first
+
+    @pytest.mark.parametrize(
+        "other",
+        [
+            {"title": "other"},
+            {"org_id": "o"},
+            {"provider_conversation_id": "p"},
+            {"conversation_id": str(uuid4())},
+        ],
+        ids=["title", "organisation", "provider's id", "id"],
+    )
+    async def test_with_other_content_are_refused(
+        self, tenant: Tenant, other: dict[str, str]
+    ) -> None:
+        first = await create(tenant.raw, host_conversation_id="h")
+
+        refused = await failure(create(tenant.raw, host_conversation_id="h", **other))
+
+        assert refused.reason == "RESOURCE_ALREADY_EXISTS"
+        assert await get_by_host_id(tenant.raw, "h") == first
+
+    async def test_are_each_tenants_own(self, tenant: Tenant, other_tenant: Tenant) -> None:
+        mine = await create(tenant.raw, host_conversation_id="h")
+        theirs = await create(other_tenant.raw, host_conversation_id="h")
+
+        assert mine.conversation_id != theirs.conversation_id
+        assert await get_by_host_id(tenant.raw, "h") == mine
+
+    async def test_missing_or_deleted_are_not_found(self, tenant: Tenant) -> None:
+        made = await create(tenant.raw, host_conversation_id="gone")
+        await tenant.client.conversations.delete(made.conversation_id)
+
+        for host_id in ("gone", "never"):
+            refused = await failure(get_by_host_id(tenant.raw, host_id))
+            assert refused.metadata == (("id", host_id), ("resource", "conversation"))
+
+    async def test_stand_alone(self, tenant: Tenant) -> None:
+        request = pb.GetConversationRequest(conversation_id=str(uuid4()), host_conversation_id="h")
+
+        refused = await failure(tenant.raw.call("GetConversation", request))
+
+        assert refused.fields == ("host_conversation_id",)
+
+
+async def get_by_host_id(raw: Raw, host_id: str) -> res.Conversation:
+    request = pb.GetConversationRequest(host_conversation_id=host_id)
+    return (await raw.call("GetConversation", request)).conversation
+
+
+class TestArchive:
+    async def test_puts_a_conversation_away(self, tenant: Tenant) -> None:
+        stored = await tenant.client.events.append("", user("the heron"))
+        archived = await archive(tenant.raw, stored.conversation_id)
+
+        refused = await failure(append_hello(tenant.raw, stored.conversation_id))
+
+        assert archived.status == res.CONVERSATION_STATUS_ARCHIVED
+        assert archived.HasField("archive_time")
+        assert archived.HasField("end_time")
+        assert (refused.reason, dict(refused.metadata)["status"]) == (
+            "CONVERSATION_NOT_ACTIVE",
+            "ARCHIVED",
+        )
+        found = await tenant.client.search.events(
+            "the heron",
+            conversation_ids=[stored.conversation_id],
+            freshness="read-your-writes",
+        )
+        assert [hit.event.conversation_id for hit in found.hits] == [stored.conversation_id]
+
+    async def test_twice_is_no_error(self, tenant: Tenant) -> None:
+        made = await create(tenant.raw)
+        first = await archive(tenant.raw, made.conversation_id)
+
+        assert await archive(tenant.raw, made.conversation_id) == first
+
+    async def test_survives_an_end_and_goes_with_activity(self, tenant: Tenant) -> None:
+        made = await create(tenant.raw)
+        archived = await archive(tenant.raw, made.conversation_id)
+
+        ended = await tenant.client.conversations.end(made.conversation_id, summary="Sorted.")
+        active = await update(
+            tenant.raw, "status",
+            conversation_id=made.conversation_id, status=res.CONVERSATION_STATUS_ACTIVE,
+        )  # fmt: skip
+
+        assert ended.status == res.CONVERSATION_STATUS_ARCHIVED
+        assert ended.archive_time == archived.archive_time
+        assert not active.HasField("archive_time")
+        assert not active.HasField("end_time")
+
+    @pytest.mark.parametrize("gone", ["missing", "deleted"])
+    async def test_of_what_is_gone_is_not_found(self, tenant: Tenant, gone: str) -> None:
+        made = await create(tenant.raw)
+        await tenant.client.conversations.delete(made.conversation_id)
+        wanted = made.conversation_id if gone == "deleted" else str(uuid4())
+
+        refused = await failure(archive(tenant.raw, wanted))
+
+        assert refused.metadata == (("id", wanted), ("resource", "conversation"))
+
+
+async def archive(raw: Raw, conversation_id: str) -> res.Conversation:
+    request = pb.ArchiveConversationRequest(conversation_id=conversation_id)
+    return (await raw.call("ArchiveConversation", request)).conversation
+
+
+class TestCurrent:
+    async def current(self, tenant: Tenant, **query: str) -> str:
+        request = pb.GetCurrentConversationRequest(**query)
+        found = await tenant.raw.call("GetCurrentConversation", request)
+        return str(found.conversation.title)
+
+    async def test_is_the_last_active_that_takes_events(self, tenant: Tenant) -> None:
+        agent = await tenant.client.agents.create("a")
+        first = await create(tenant.raw, user_id="u", title="first", agent_id=agent.agent_id)
+        await create(tenant.raw, user_id="u", title="second")
+        ended = await create(tenant.raw, user_id="u", title="ended")
+        await tenant.client.conversations.end(ended.conversation_id)
+        deleted = await create(tenant.raw, user_id="u", title="deleted")
+        await tenant.client.conversations.delete(deleted.conversation_id)
+        await create(tenant.raw, session_id="u", title="a session's")
+
+        assert await self.current(tenant, user_id="u") == "second"
+        assert await self.current(tenant, user_id="u", agent_id=agent.agent_id) == "first"
+        assert await self.current(tenant, session_id="u") == "a session's"
+        await tenant.client.events.append(first.conversation_id, user("on"))
+        assert await self.current(tenant, user_id="u") == "first"
+
+    async def test_of_nobody_is_refused(self, tenant: Tenant) -> None:
+        refused = await failure(self.current(tenant))
+
+        assert refused.fields == ("user_id",)
+
+    @pytest.mark.parametrize("query", [{"user_id": "x"}, {"session_id": "x"}])
+    async def test_where_there_is_none_is_not_found(
+        self, tenant: Tenant, query: dict[str, str]
+    ) -> None:
+        refused = await failure(self.current(tenant, **query))
+
+        assert refused.reason == "RESOURCE_NOT_FOUND"
+
+
 class TestUpdate:
     @pytest.mark.parametrize(
         ("path", "value"),
@@ -153,6 +311,9 @@ class TestUpdate:
             ("user_id", "someone"),
             ("session_id", "somewhere"),
             ("title", "renamed ✓"),
+            ("org_id", "an organisation"),
+            ("provider_conversation_id", "conv_1"),
+            ("last_response_id", "resp_1"),
             ("status", res.CONVERSATION_STATUS_ARCHIVED),
             ("client_context", res.ClientContext(locale="fr")),
             ("metadata", {"k": [1, "two"]}),

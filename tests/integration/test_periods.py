@@ -17,7 +17,9 @@ from annals.storage.v1 import event_service_pb2 as pb
 from annals.storage.v1 import resources_pb2 as res
 from annals_client import system, user
 from annals_common.principal import Principal, Scope, set_current_principal
+from annals_storage.handlers.access import Access
 from annals_storage.handlers.periods import PeriodHandler
+from annals_storage.postgres.conversations import PostgresConversations
 from annals_storage.postgres.events import PostgresEvents
 
 
@@ -92,7 +94,9 @@ async def test_pages_of_today_stay_with_their_day(tenant: Tenant, storage: Runni
     """The second page is asked for after midnight."""
     room = await hourly(tenant, "2025-10-24T20:00", 8)
     clock = [datetime(2025, 10, 24, 23, 59, tzinfo=UTC)]
-    handler = PeriodHandler(PostgresEvents(storage.adapters.database), now=lambda: clock[0])
+    database = storage.adapters.database
+    access = Access(PostgresConversations(database))
+    handler = PeriodHandler(PostgresEvents(database), access, now=lambda: clock[0])
     set_current_principal(Principal(UUID(tenant.tenant_id), frozenset({Scope.DATA})))
     request = pb.ListPeriodRequest(conversation_id=room, period="today", page_size=3)
     first = await handler.ListPeriod(request, None)

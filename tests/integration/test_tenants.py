@@ -26,6 +26,10 @@ from annals_local.postgres import LocalPostgres
 TENANT_ADMIN = {
     *("CreateAgent", "UpdateAgent", "CreateApiKey", "ListApiKeys", "RevokeApiKey"),
     *("CreateSigningKey", "ListSigningKeys", "RevokeSigningKey"),
+    *("EraseEvent", "EraseConversation", "EraseUser", "VerifyErasure"),
+    *("GetErasureReceipt", "ListErasureReceipts", "MoveToColdStorage", "RestoreFromColdStorage"),
+    *("SetRetentionPolicy", "GetRetentionPolicy", "ListRetentionPolicies"),
+    *("DeleteRetentionPolicy", "ListSearchLog"),
 }
 ANY_KEY = {"GetAgent", "ListAgents", "GetCaller"}
 
@@ -134,6 +138,90 @@ class TestAgents:
         made = await admin.call("CreateAgent", request)
 
         assert await tenant.client.agents.get(made.agent.agent_id) == made.agent
+
+
+class TestUpdateAgent:
+    async def update(self, tenant: Tenant, *paths: str, **fields: Any) -> res.Agent:
+        request = pb.UpdateAgentRequest(agent=res.Agent(**fields))
+        request.update_mask.paths.extend(paths)
+        return (await tenant.raw.call("UpdateAgent", request)).agent
+
+    @pytest.mark.parametrize(
+        ("path", "value"),
+        [
+            ("display_name", "Bob ✓"),
+            ("system_prompt", "Be long."),
+            ("model", "gpt-5"),
+            ("temperature", 1.5),
+            ("tools_json", "[ ]"),
+            ("output_schema_json", "{ }"),
+            ("end_user_mode", res.END_USER_MODE_SIGNED),
+            ("context_injection", res.ContextInjection(include_locale=True, template="{locale}")),
+            ("provider_logs_enabled", True),
+        ],
+    )
+    async def test_changes_the_named_field_alone(
+        self, tenant: Tenant, path: str, value: Any
+    ) -> None:
+        made = await tenant.client.agents.create("Ada", system_prompt="Be brief.", model="gpt-4o")
+
+        changed = await self.update(tenant, path, agent_id=made.agent_id, **{path: value})
+
+        assert changed == await tenant.client.agents.get(made.agent_id)
+        assert getattr(changed, path) == value
+        changed.ClearField(path)
+        made.ClearField(path)
+        changed.ClearField("update_time")
+        made.ClearField("update_time")
+        assert changed == made
+
+    async def test_clears_what_is_named_and_empty(self, tenant: Tenant) -> None:
+        made = await tenant.client.agents.create("Ada", system_prompt="Be brief.", temperature=0.5)
+
+        cleared = await self.update(
+            tenant, "system_prompt", "temperature", "context_injection", agent_id=made.agent_id
+        )
+
+        assert cleared.system_prompt == ""
+        assert not cleared.HasField("temperature")
+        assert not cleared.HasField("context_injection")
+
+    @pytest.mark.parametrize(
+        ("paths", "fields", "field"),
+        [
+            ((), {}, "update_mask"),
+            (("agent_id",), {}, "update_mask"),
+            (("tenant_id",), {}, "update_mask"),
+            (("display_name",), {}, "agent.display_name"),
+            (("temperature",), {"temperature": 2.1}, "agent.temperature"),
+            (("temperature",), {"temperature": float("nan")}, "agent.temperature"),
+            (("tools_json",), {"tools_json": "{}"}, "agent.tools_json"),
+            (("end_user_mode",), {"end_user_mode": 99}, "agent.end_user_mode"),
+            (
+                ("context_injection",),
+                {"context_injection": res.ContextInjection(template="x" * 10_001)},
+                "agent.context_injection.template",
+            ),
+        ],
+    )
+    async def test_bad_changes_are_refused_and_change_nothing(
+        self, tenant: Tenant, paths: tuple[str, ...], fields: dict[str, Any], field: str
+    ) -> None:
+        made = await tenant.client.agents.create("Ada")
+
+        refused = await failure(
+            self.update(tenant, *paths, **{"agent_id": made.agent_id, **fields})
+        )
+
+        assert refused.fields == (field,)
+        assert await tenant.client.agents.get(made.agent_id) == made
+
+    async def test_of_an_unknown_agent_is_not_found(self, tenant: Tenant) -> None:
+        agent_id = str(uuid4())
+
+        refused = await failure(self.update(tenant, "model", agent_id=agent_id))
+
+        assert refused.metadata == (("id", agent_id), ("resource", "agent"))
 
 
 class TestScopes:

@@ -338,7 +338,7 @@ def _service_spec(
                 event_service_pb2_grpc.EventServiceServicer,
                 EventHandler(grouping=grouping, counter=TiktokenCounter(), access=access),
                 EventReadHandler(events, access),
-                PeriodHandler(events),
+                PeriodHandler(events, access),
                 EventChunksHandler(events, TiktokenCounter()),
                 ThreadHandler(threads),
                 EventChangesHandler(changes=changes, counter=TiktokenCounter(), access=access),

@@ -19,7 +19,7 @@ from annals_storage.domain.periods import (
     find_zone,
     parse_period,
 )
-from annals_storage.handlers.access import data_tenant
+from annals_storage.handlers.access import Access, own_data_tenant
 from annals_storage.handlers.enums import EVENT_TYPES
 from annals_storage.handlers.event_queries import (
     SeqCursor,
@@ -39,14 +39,17 @@ MAX_ZONE_CHARS = 64
 class PeriodHandler:
     """Translates; what periods are is in domain.periods."""
 
-    def __init__(self, events: EventStore, *, now: Callable[[], datetime] = utc_now) -> None:
-        self._events, self._now = events, now
+    def __init__(
+        self, events: EventStore, access: Access, *, now: Callable[[], datetime] = utc_now
+    ) -> None:
+        self._events, self._access, self._now = events, access, now
 
     async def ListPeriod(
         self, request: pb.ListPeriodRequest, context: Any
     ) -> pb.ListPeriodResponse:
-        tenant_id = data_tenant("ListPeriod")
+        tenant_id = own_data_tenant("ListPeriod")
         query, period = _query(request, tenant_id, self._now())
+        await self._access.conversation("ListPeriod", query.conversation_id)
         page = await self._events.page(tenant_id, query)
         return pb.ListPeriodResponse(
             events=[event_message(event) for event in page.events],
