@@ -210,6 +210,16 @@ class TestChanges:
         assert texts == ["edited", "second"]
         assert await objects_below(cold, owner, stored.conversation_id) == []
 
+    async def test_former_versions_keep_words_of_their_own(self, owner: Tenant) -> None:
+        stored = await append(owner.raw, "", user("first"))
+        change = event_pb.NewEvent(message=res.MessageBody(role=res.ROLE_USER, content="edited"))
+        await edit(owner.raw, ids(stored)[0], change, "body")
+
+        await move_to_cold(owner, stored.conversation_id)
+
+        versions = await history(owner.raw, ids(stored)[0])
+        assert [one.event.message.content for one in versions] == ["edited", "first"]
+
     async def test_an_event_changed_while_it_moves_is_moved_as_it_then_is(
         self, cold: RunningStorage, owner: Tenant
     ) -> None:
