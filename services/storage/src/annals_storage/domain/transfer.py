@@ -24,6 +24,8 @@ from annals_storage.domain.transfer_lines import (
 _TIMES = frozenset(
     ("event_time", "created_at", "edited_at", "deleted_at", "erased_at")
 )  # fmt: skip
+# One encoder for all: json.dumps would make one for each member.
+_json = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode
 _PLACES = {kind: place for place, kind in enumerate(Kind)}
 _BODY_FIELDS = EventBody.__slots__
 
@@ -85,13 +87,9 @@ def _dump(fields: tuple[Field, ...], row: Values) -> dict[str, Any]:
 
 def encode(kind: Kind, values: Values) -> str:
     """Return a line without its end: members in the order of the format, those within by name."""
-    names = [field.name for field in LINES[kind] if field.name in values]
-    members = (f"{json.dumps(name)}:{_json(values[name])}" for name in names)
-    return f'{{"line":{json.dumps(kind)},{",".join(members)}}}'
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    names = (field.name for field in LINES[kind] if field.name in values)
+    members = (f'"{name}":{_json(values[name])}' for name in names)
+    return f'{{"line":"{kind}",{",".join(members)}}}'
 
 
 def read(parsed: Any, number: int) -> Line:
