@@ -13,6 +13,7 @@ from uuid import uuid4
 import pytest
 from google.protobuf.json_format import MessageToDict
 from tests.support.appending import append, ids
+from tests.support.end_users import create_signer
 from tests.support.messages import Path, dotted, is_string, leaf_fields, put
 from tests.support.raw import Failure, failure, methods
 from tests.support.scratch import run
@@ -20,6 +21,8 @@ from tests.support.storage import RunningStorage, Tenant, fresh_tenant
 from tests.support.valid_requests import VALID, send
 from tests.support.waiting import eventually
 
+from annals.storage.v1 import conversation_service_pb2 as conversation_pb
+from annals.storage.v1 import erasure_service_pb2 as erasure_pb
 from annals.storage.v1 import event_service_pb2 as event_pb
 from annals.storage.v1 import memory_service_pb2 as memory_pb
 from annals.storage.v1 import resources_pb2 as res
@@ -60,6 +63,14 @@ async def foreign(storage: RunningStorage) -> Any:
         key = await client.keys.create("theirs", tenant_id=theirs.tenant_id)
         room = await client.conversations.create(agent_id=agent.agent_id, user_id="their-user")
         await client.conversations.create(session_id="their-session")
+        signer = await create_signer(theirs)
+        at_provider = res.Conversation(
+            org_id="their-org", provider_conversation_id="their-conversation"
+        )
+        await theirs.raw.call(
+            "CreateConversation",
+            conversation_pb.CreateConversationRequest(conversation=at_provider),
+        )
         request_id = str(uuid4())
         stored = await append(
             theirs.raw,
@@ -83,6 +94,7 @@ async def foreign(storage: RunningStorage) -> Any:
         related = await theirs.raw.call(
             "CreateRelationship", await VALID["CreateRelationship"](theirs)
         )
+        erased = await theirs.raw.call("EraseUser", erasure_pb.EraseUserRequest(user_id="nobody"))
         await eventually(client.index.status, lambda status: status.pending_count == 0)
         yield Foreign(
             theirs,
@@ -104,6 +116,10 @@ async def foreign(storage: RunningStorage) -> Any:
                 "request_id": request_id,
                 "idempotency_key": "their-key",
                 "provider_response_id": "their-response",
+                "last_response_id": "their-response",
+                "org_id": "their-org",
+                "provider_conversation_id": "their-conversation",
+                "signing_key_id": signer.key_id,
                 "tool_call_id": "their-call",
                 "host_conversation_id": "their-host",
                 "turn_id": "their-turn",
@@ -112,6 +128,7 @@ async def foreign(storage: RunningStorage) -> Any:
                 "relationship_id": related.relationship.relationship_id,
                 "provider_log_id": str(uuid4()),
                 "memory_id": remembered.memory_id,
+                "receipt_id": erased.receipt.receipt_id,
             },
         )
 
@@ -129,7 +146,9 @@ def shape(outcome: Any, *sent: str) -> Any:
     text = repr(MessageToDict(outcome, preserving_proto_field_name=True))
     for value in sent:
         text = text.replace(value, "<id>")
-    text = re.sub(r"'(search_time_ms|api_key_secret)': [^,}]+", r"'\1': …", text)
+    text = re.sub(
+        r"'(search_time_ms|api_key_secret|secret|digest|subject)': [^,}]+", r"'\1': …", text
+    )
     return _TIME.sub("<time>", _ID.sub("<id>", text))
 
 
