@@ -30,14 +30,19 @@ FORBIDDEN: dict[str, tuple[str, ...]] = {
     "annals_storage.domain": (
         *OUTSIDE_WORLD,
         *(f"annals_storage.{room}" for room in (
-            "app", "commands", "embedding", "handlers", "indexer", "ports", "postgres", "vectors"
+            "app", "cold", "commands", "embedding", "handlers", "indexer", "lifecycle_ports",
+            "ports", "postgres", "vectors"
         )),
     ),
     "annals_storage.ports": ("annals_storage.postgres", "annals_storage.vectors", *OUTSIDE_WORLD),
+    "annals_storage.lifecycle_ports": (
+        "annals_storage.postgres", "annals_storage.vectors", "annals_storage.cold", *OUTSIDE_WORLD
+    ),
     "annals_storage.commands": (
         *OUTSIDE_WORLD,
+        "fsspec",
         *(f"annals_storage.{room}" for room in (
-            "app", "embedding", "handlers", "indexer", "postgres", "vectors"
+            "app", "cold", "embedding", "handlers", "indexer", "postgres", "vectors"
         )),
     ),
     "annals_storage.handlers": (
@@ -61,7 +66,7 @@ FORBIDDEN: dict[str, tuple[str, ...]] = {
             "annals_storage.handlers",
             "annals_storage.indexer",
         )
-        for room in ("postgres", "vectors", "embedding")
+        for room in ("cold", "postgres", "vectors", "embedding")
     },
     # rooms of context
     "annals_context.domain": (

@@ -37,6 +37,7 @@ OUTPUT_ONLY = {
     "Relationship": frozenset({"relationship_id", "create_time", "label"}),
     "Attachment": frozenset({"create_time"}),
     "ProviderLog": frozenset({"provider_log_id", "create_time", "expire_time"}),
+    "RetentionPolicy": frozenset({"update_time"}),
 }
 
 
