@@ -28,10 +28,11 @@ async def agree_on_searches(
 
 
 def _sample(conversation: Conversation) -> list[Event]:
-    """Some of every kind: shown, deleted, on another branch."""
+    """Some of every kind: shown, changed, deleted, on another branch."""
     known = [event for event in conversation.events if not event.erased]
+    changed = [event for event in known if event.version > 1]
     unusual = [event for event in known if event not in conversation.shown()]
-    return [*known[-SAMPLE:], *unusual[-SAMPLE:]]
+    return [*known[-SAMPLE:], *changed[-SAMPLE:], *unusual[-SAMPLE:]]
 
 
 def _former_texts(conversation: Conversation) -> list[str]:
