@@ -13,7 +13,7 @@ INSERT INTO annals.events
    created_at, branch)
 SELECT %(tenant)s, %(room)s, n, gen_random_uuid(), 'message', 'user',
        'event ' || n || repeat(' of some words', 8), 5, now(), now(), (n - 1) / %(each)s + 1
-FROM generate_series(1, %(each)s * %(branches)s) AS n
+FROM generate_series(1, %(total)s) AS n
 """
 _BRANCH = """
 INSERT INTO annals.branches
@@ -55,7 +55,8 @@ class NestedBranches:
                 " %(branches)s, %(branches)s)",
                 {**own, "next": self.branches * self.each + 1, "branches": self.branches},
             )
-            connection.execute(_EVENTS, {**own, "each": self.each, "branches": self.branches})
+            total = self.branches * self.each
+            connection.execute(_EVENTS, {**own, "each": self.each, "total": total})
             for branch in range(2, self.branches + 1):
                 connection.execute(_BRANCH, {**own, **self._row(branch)})
             connection.execute("VACUUM ANALYZE annals.events")

@@ -11,7 +11,7 @@ from uuid import UUID
 from google.protobuf.message import Message
 
 from annals.storage.v1 import event_service_pb2 as pb
-from annals_common.errors import FieldInvalidError, PageTokenInvalidError
+from annals_common.errors import FieldInvalidError, PageTokenInvalidError, ResourceNotFoundError
 from annals_common.paging import decode_page_token, encode_page_token
 from annals_common.validation import (
     bounded,
@@ -25,6 +25,7 @@ from annals_common.validation import (
 from annals_storage.domain.events import EventPage, EventQuery
 from annals_storage.handlers.enums import EVENT_TYPES, ROLES
 from annals_storage.handlers.event_input import MAX_ID_CHARS
+from annals_storage.ports import EventStore
 
 MAX_TOOL_NAMES = 100
 MAX_SEQ = 2**62
@@ -122,6 +123,20 @@ def decode_seq_cursor(request: Message, tenant_id: UUID, *, rest: int = 0) -> Se
     if not (_NUMBER.fullmatch(seq) and _NUMBER.fullmatch(branch)) or int(branch) > MAX_BRANCH:
         raise PageTokenInvalidError
     return SeqCursor(int(seq), int(branch), tuple(others))
+
+
+async def read_page(
+    events: EventStore, tenant_id: UUID, query: EventQuery, cursor: SeqCursor | None
+) -> EventPage:
+    """Return the page. Raises ResourceNotFoundError, and PageTokenInvalidError when it is the
+    page token that names no branch.
+    """
+    try:
+        return await events.page(tenant_id, query)
+    except ResourceNotFoundError as error:
+        if cursor is not None and error.metadata["resource"] == "branch":
+            raise PageTokenInvalidError from error
+        raise
 
 
 def next_page_token(

@@ -21,6 +21,7 @@ from annals_storage.handlers.event_queries import (
     decode_seq_cursor,
     list_query,
     next_page_token,
+    read_page,
 )
 from annals_storage.handlers.output import event_message
 from annals_storage.handlers.ownership import refuse_hidden
@@ -68,9 +69,10 @@ class EventReadHandler:
     ) -> pb.ListEventsResponse:
         tenant_id = own_data_tenant("ListEvents")
         refuse_hidden(show_deleted=request.show_deleted)
-        query = list_query(request, decode_seq_cursor(request, tenant_id))
+        cursor = decode_seq_cursor(request, tenant_id)
+        query = list_query(request, cursor)
         await self._access.conversation("ListEvents", query.conversation_id)
-        page = await self._events.page(tenant_id, query)
+        page = await read_page(self._events, tenant_id, query, cursor)
         return pb.ListEventsResponse(
             events=[event_message(event) for event in page.events],
             next_page_token=next_page_token(request, tenant_id, page),

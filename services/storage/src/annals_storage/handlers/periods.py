@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime, tzinfo
 from typing import Any
-from uuid import UUID
 
 from annals.storage.v1 import event_service_pb2 as pb
 from annals_common.errors import FieldInvalidError, PageTokenInvalidError
@@ -27,6 +26,7 @@ from annals_storage.handlers.event_queries import (
     decode_seq_cursor,
     is_descending,
     next_page_token,
+    read_page,
     seq_range,
 )
 from annals_storage.handlers.output import event_message, timestamp_message
@@ -48,9 +48,11 @@ class PeriodHandler:
         self, request: pb.ListPeriodRequest, context: Any
     ) -> pb.ListPeriodResponse:
         tenant_id = own_data_tenant("ListPeriod")
-        query, period = _query(request, tenant_id, self._now())
+        cursor = decode_seq_cursor(request, tenant_id, rest=2)
+        period = _period_of(cursor) if cursor else _asked_period(request, self._now())
+        query = _query(request, cursor, period)
         await self._access.conversation("ListPeriod", query.conversation_id)
-        page = await self._events.page(tenant_id, query)
+        page = await read_page(self._events, tenant_id, query, cursor)
         return pb.ListPeriodResponse(
             events=[event_message(event) for event in page.events],
             next_page_token=next_page_token(request, tenant_id, page, _cursor(period)),
@@ -59,17 +61,10 @@ class PeriodHandler:
         )
 
 
-def _query(
-    request: pb.ListPeriodRequest, tenant_id: UUID, now: datetime
-) -> tuple[EventQuery, Period]:
-    """Return the page asked for and the period it is of: that of the first page, also when
-    "today" is over by now.
-    """
-    cursor = decode_seq_cursor(request, tenant_id, rest=2)
-    period = _period_of(cursor) if cursor else _asked_period(request, now)
+def _query(request: pb.ListPeriodRequest, cursor: SeqCursor | None, period: Period) -> EventQuery:
     descending = is_descending(request)
     after_seq, before_seq = seq_range(cursor, descending=descending)
-    query = EventQuery(
+    return EventQuery(
         conversation_id=require_uuid(request.conversation_id, "conversation_id"),
         after_seq=after_seq,
         before_seq=before_seq or None,
@@ -80,7 +75,6 @@ def _query(
         limit=page_size(request.page_size),
         branch=branch_to_read(request.branch, cursor),
     )
-    return query, period
 
 
 def _cursor(period: Period) -> tuple[str, str]:
@@ -89,6 +83,7 @@ def _cursor(period: Period) -> tuple[str, str]:
 
 
 def _period_of(cursor: SeqCursor) -> Period:
+    """Return the period of the first page, also when "today" is over by now."""
     try:
         start, end = map(datetime.fromisoformat, cursor.rest)
     except ValueError as error:

@@ -48,11 +48,11 @@ class ThreadHandler:
     ) -> pb.GetToolCallResponse:
         tenant_id = data_tenant("GetToolCall")
         event_id = optional_uuid(request.event_id, "event_id")
+        conversation_id = optional_uuid(request.conversation_id, "conversation_id")
         if event_id is None:
             found = await self._by_tool_call_id(request, tenant_id)
         else:
             found = await self._threads.tool_call(tenant_id, event_id)
-            conversation_id = optional_uuid(request.conversation_id, "conversation_id")
             if conversation_id not in (None, found.call.conversation_id):
                 raise ResourceNotFoundError("event", str(event_id))
         return pb.GetToolCallResponse(tool_call=_tool_call_message(found))
