@@ -55,11 +55,12 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One event of an append."""
+    """One event of an append. `event_id`: only where the caller names it."""
 
     said: Said
     key: str = ""
     parent: Event | None = None
+    event_id: str = ""
 
     @property
     def payload(self) -> tuple[object, ...]:

@@ -55,14 +55,17 @@ class EventRules(Machine):
         key=KEYS,
         parent=PICK,
         branch=st.sampled_from([0, 0, 0, 1, 2, 3, NO_BRANCH]),
-        options=st.sampled_from(["", "", "", "request_id", "expected", "wrong"]),
+        options=st.sampled_from(
+            ["", "", "", "", "request_id", "expected", "wrong", "supplied", "taken"]
+        ),
     )
     def append(
         self, where: int, kinds: list[str], key: str, parent: int, branch: int, options: str
     ) -> None:
         conversation = self.conversation(where)
         items = [Item(self.said_of_kind(conversation, kind, where)) for kind in kinds]
-        items[0] = Item(items[0].said, key, self.parent(conversation, parent))
+        event_id = self.event_id(conversation, options, where)
+        items[0] = Item(items[0].said, key, self.parent(conversation, parent), event_id)
         self.send(conversation, tuple(items), branch, options)
 
     def send(
@@ -120,7 +123,7 @@ class EventRules(Machine):
             return
         first, *rest = sent.items
         said = self.said("message")
-        items = (Item(said, first.key, first.parent), *rest)
+        items = (replace(first, said=said), *rest)
         request = pb.AppendEventsRequest()
         request.CopyFrom(sent.request)
         request.events[0].CopyFrom(new_event(items[0]))
@@ -219,6 +222,12 @@ class EventRules(Machine):
             )
         return self.said(kind)
 
+    def event_id(self, conversation: Conversation, options: str, pick: int) -> str:
+        """The caller's own id of an event: mostly none."""
+        if options == "taken" and conversation.events:
+            return self.event(conversation, pick).event_id
+        return self.new_id() if options == "supplied" else ""
+
     def parent(self, conversation: Conversation, pick: int) -> Event | None:
         """Every third event answers one."""
         known = [event for event in conversation.events if event.event_id]
@@ -244,6 +253,7 @@ class ErasureRules(Machine):
 
 def new_event(item: Item) -> pb.NewEvent:
     event = item.said.new_event()
+    event.event_id = item.event_id
     event.idempotency_key = item.key
     event.parent_event_id = item.parent.event_id if item.parent else ""
     return event

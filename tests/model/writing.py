@@ -92,7 +92,7 @@ class Writing:
         expected_last_seq: int | None = None,
     ) -> list[Stored]:
         self._must_be_there()
-        call = (tuple((item.payload, item.key) for item in items), branch)
+        call = (tuple((item.payload, item.key, item.event_id) for item in items), branch)
         if request_id in self.requests:
             return self._repeated(request_id, call)
         known = [self.keys.get(item.key) if item.key else None for item in items]
@@ -100,7 +100,8 @@ class Writing:
             if keyed is not None and keyed.payload != item.payload:
                 raise RefusedError("IDEMPOTENCY_KEY_REUSED")
         if not all(known):
-            self._check_new(items, branch, expected_last_seq)
+            self._check_call(branch, expected_last_seq)
+            self._check_new(items, known)
             self._changed()
         stored = [
             replace(keyed.stored, replayed=True) if keyed else self._store(item, branch)
@@ -116,18 +117,23 @@ class Writing:
             raise RefusedError("IDEMPOTENCY_KEY_REUSED")
         return [Stored(event, replayed=True) for event in events]
 
-    def _check_new(self, items: Sequence[Item], branch: int, expected: int | None) -> None:
+    def _check_call(self, branch: int, expected: int | None) -> None:
         if branch and branch not in self.branches:
             raise RefusedError("RESOURCE_NOT_FOUND")
         self._must_be_active()
         if expected is not None and expected != len(self.events):
             raise RefusedError("SEQ_MISMATCH")
+
+    def _check_new(self, items: Sequence[Item], known: Sequence[Keyed | None]) -> None:
+        taken = {event.event_id for event in self.events}
         calls = self._calls_before(len(self.events) + 1)
-        for item in items:
+        for item, keyed in zip(items, known, strict=True):
+            if keyed is None and item.event_id and item.event_id in taken:
+                raise RefusedError("RESOURCE_ALREADY_EXISTS")
+            if keyed is None and item.said.is_result and item.said.call_id not in calls:
+                raise RefusedError("TOOL_CALL_NOT_FOUND")
             if item.said.is_call:
                 calls.add(item.said.call_id)
-            if item.said.is_result and item.said.call_id not in calls:
-                raise RefusedError("TOOL_CALL_NOT_FOUND")
 
     def _store(self, item: Item, branch: int, turn_id: str = "") -> Stored:
         event = Event(
