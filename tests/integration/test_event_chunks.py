@@ -90,7 +90,7 @@ async def test_a_tool_result_is_cut_too(tenant: Tenant) -> None:
 
 async def test_chunks_in_the_middle_are_those_of_the_whole(tenant: Tenant) -> None:
     stored = await append(tenant.raw, "", user(SENTENCE * 100))
-    fields = {"event_id": ids(stored)[0], "chunk_tokens": 100}
+    fields: dict[str, Any] = {"event_id": ids(stored)[0], "chunk_tokens": 100}
     whole = await tenant.raw.call("GetEventChunks", pb.GetEventChunksRequest(**fields))
 
     some = await tenant.raw.call(

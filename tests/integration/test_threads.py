@@ -101,7 +101,8 @@ class TestThread:
 
     async def test_a_long_one_is_cut_at_the_depth_asked(self, tenant: Tenant) -> None:
         room = await empty_conversation(tenant)
-        events, last = [], ""
+        events: list[pb.NewEvent] = []
+        last = ""
         for _ in range(130):
             last = str(uuid4())
             parent = events[-1].event_id if events else ""
