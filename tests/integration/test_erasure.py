@@ -21,7 +21,7 @@ from tests.support.planting import (
     tables_with,
 )
 from tests.support.raw import Raw, failure
-from tests.support.scratch import run
+from tests.support.scratch import as_tenant, run
 from tests.support.storage import RunningStorage, Tenant, fresh_tenant
 from tests.support.waiting import eventually
 
@@ -403,6 +403,72 @@ class TestRaces:
             [event_id],
         )
         assert chunks[0]["n"] == 0
+
+    @pytest.mark.parametrize("scope", ["event", "conversation"])
+    async def test_an_indexer_that_still_holds_its_lease_leaves_nothing(
+        self, storage: RunningStorage, postgres: LocalPostgres, tenant: Tenant, scope: str
+    ) -> None:
+        """Its acknowledgement comes too late to count: the key was bumped."""
+        stored = await append(tenant.raw, "", user("a slow worker reads this"))
+        event_id, room = UUID(ids(stored)[0]), UUID(stored.conversation_id)
+        tenant_id = UUID(tenant.tenant_id)
+        await eventually(tenant.client.index.status, lambda now: now.pending_count == 0)
+        outbox = SlowOutbox(storage)
+        outbox.kept = await outbox.inner.get_indexable(tenant_id, [event_id])
+        slow = OutboxEntry(tenant_id, OutboxKind.EVENT, event_id, room, generation=1, attempts=1)
+        run(
+            postgres.admin_url,
+            "INSERT INTO annals.outbox (tenant_id, kind, key, conversation_id, lease_owner, "
+            "available_at) VALUES (%s, 'event', %s, %s, 'slow', now() + interval '5 seconds')",
+            [tenant_id, event_id, room],
+        )
+        if scope == "event":
+            await erase_event(tenant.raw, ids(stored)[0])
+        else:
+            await erase_conversation(tenant.raw, stored.conversation_id)
+        await eventually(tenant.client.index.status, lambda now: now.pending_count <= 1)
+
+        await outbox.mirror().refresh([slow])
+        await outbox.inner.acknowledge("slow", [slow])
+
+        await eventually(tenant.client.index.status, lambda now: now.pending_count == 0)
+        assert await points_of(storage, tenant) == 0
+
+
+class TestIsolation:
+    def test_functions_of_the_owner_reach_the_callers_tenant_only(
+        self, postgres: LocalPostgres, rows_of_two: tuple[str, str, str]
+    ) -> None:
+        mine, theirs, their_event = rows_of_two
+        erase = "SELECT annals.erase_observations(ARRAY[%s::uuid]) AS n"
+        forget = "SELECT annals.forget_observer('their-user', '{}') AS n"
+
+        as_me = [
+            as_tenant(postgres.app_url, mine, erase, [their_event])[0]["n"],
+            as_tenant(postgres.app_url, mine, forget)[0]["n"],
+            as_tenant(postgres.app_url, None, erase, [their_event])[0]["n"],
+        ]
+        as_them = [
+            as_tenant(postgres.app_url, theirs, forget)[0]["n"],
+            as_tenant(postgres.app_url, theirs, erase, [their_event])[0]["n"],
+        ]
+
+        assert as_me == [0, 0, 0]
+        assert as_them == [1, 1]
+
+
+@pytest.fixture
+async def rows_of_two(
+    postgres: LocalPostgres, tenant: Tenant, other_tenant: Tenant
+) -> tuple[str, str, str]:
+    """Two tenants and an event of the second that `their-user` is said to have stored."""
+    stored = await append(other_tenant.raw, "", user("theirs"))
+    run(
+        postgres.admin_url,
+        "UPDATE annals.observations SET user_id = 'their-user' WHERE event_id = %s",
+        [ids(stored)[0]],
+    )
+    return tenant.tenant_id, other_tenant.tenant_id, ids(stored)[0]
 
 
 class SlowOutbox:
