@@ -6,6 +6,7 @@ the client takes the parts, and memory holds a page at a time.
 
 from __future__ import annotations
 
+import asyncio
 import tempfile
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -31,6 +32,8 @@ from annals_storage.domain.transfer_lines import Kind
 from annals_storage.transfer_ports import FillsEvents, Row, TransferReader, TransferStore
 
 PART_BYTES = 64 * 1024
+MAX_READS = 3
+"""Exports that read at a time; the others wait, or send what they have read."""
 MEMORY_BYTES = 1024 * 1024
 """A smaller file never touches the disk."""
 _WRITERS: dict[ExportFormat, Callable[[], Writer]] = {
@@ -146,6 +149,8 @@ class ExportConversation:
     store: TransferStore
     fill: FillsEvents
     slots: Slots = field(default_factory=lambda: Slots("exports", 8))
+    # Each reads on a connection of the pool, which others need too.
+    reads: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_READS))
 
     async def __call__(
         self, tenant_id: UUID, conversation_id: UUID, form: ExportFormat, branch: int | None
@@ -155,7 +160,7 @@ class ExportConversation:
         Raises ResourceNotFoundError, OverloadedError.
         """
         with self.slots.taken(), tempfile.SpooledTemporaryFile(MEMORY_BYTES) as spool:
-            async with self.store.snapshot(tenant_id) as reader:
+            async with self.reads, self.store.snapshot(tenant_id) as reader:
                 row = await _visible(reader, conversation_id)
                 reading = Reading(reader, self.fill, tenant_id, row)
                 await _write(reading, form, branch, spool)
