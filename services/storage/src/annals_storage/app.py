@@ -44,7 +44,8 @@ from annals_storage.commands.searching import SearchEvents
 from annals_storage.commands.signing_keys import CreateSigningKey, RevokeSigningKey
 from annals_storage.commands.tenancy import RevokeApiKey, UpdateAgent
 from annals_storage.commands.user_tokens import VerifyUserToken
-from annals_storage.commands.watching import Wakes, WatchEvents, WatchStores
+from annals_storage.commands.wakes import Wakes
+from annals_storage.commands.watching import WatchEvents, WatchStores
 from annals_storage.domain.sealing import SecretBox
 from annals_storage.embedding.bm25 import Bm25Encoder
 from annals_storage.embedding.fastembed_model import FastembedEmbedder
