@@ -23,7 +23,7 @@ from annals_local.files import read_json
 KILLS = int(os.environ.get("KILLS", "2"))
 WRITERS = 8
 ROOMS = 3
-ROUNDS_PER_KILL = 16
+ROUNDS_PER_KILL = 10
 CONVERGE_TIMEOUT_S = 60.0
 TIMEOUT_S = 120 + 30 * KILLS
 

@@ -210,14 +210,15 @@ class TestTwoProcesses:
             ):
                 yield Tenant(created.tenant.tenant_id, secret, client, raw)
 
-    @pytest.mark.parametrize("room_count", [1, 8])
     async def test_writers_lose_and_double_nothing(
-        self, tenant: Tenant, scratch: ScratchDatabase, room_count: int
+        self, tenant: Tenant, scratch: ScratchDatabase
     ) -> None:
-        rooms = [await empty_conversation(tenant) for _ in range(room_count)]
+        shared = [await empty_conversation(tenant)]
+        several = [await empty_conversation(tenant) for _ in range(9)]
 
         async with Raw(self.addresses[1], tenant.api_key) as other:
-            expected = await write_all([tenant.raw, other], rooms)
+            expected = await write_all([tenant.raw, other], shared)
+            expected |= await write_all([tenant.raw, other], several)
 
         await assert_whole(tenant, scratch.admin_url, expected)
 
