@@ -30,8 +30,13 @@ from annals_common.paging import encode_page_token
 MEBIBYTE = 1024 * 1024
 OUTPUT_ONLY = {
     "Conversation": frozenset(
-        {"end_summary", "create_time", "update_time", "last_event_time", "end_time", "delete_time"}
+        {
+            *("end_summary", "create_time", "update_time", "last_event_time", "end_time"),
+            *("delete_time", "archive_time"),
+        }
     ),
+    "ForkOrigin": frozenset({"conversation_id", "event_id"}),
+    "SigningKey": frozenset({"signing_key_id", "create_time", "revoke_time"}),
     "Agent": frozenset({"create_time", "update_time"}),
     "Memory": frozenset({"create_time", "update_time", "delete_time"}),
     "Relationship": frozenset({"relationship_id", "create_time", "label"}),
@@ -64,6 +69,7 @@ def request_fields(wanted: Any) -> list[tuple[str, Path]]:
 def is_read(name: str, path: Path) -> bool:
     if (name, dotted(path)) in {
         ("CreateConversation", "conversation.status"),
+        ("CreateConversation", "conversation.last_response_id"),
         ("UpdateMemory", "memory.conversation_id"),
     }:
         return False
@@ -82,7 +88,7 @@ def is_enum(path: Path) -> bool:
 def is_uuid(path: Path) -> bool:
     own_names = {
         *("host_conversation_id", "provider_response_id", "session_id", "tool_call_id"),
-        *("turn_id", "user_id"),
+        *("turn_id", "user_id", "org_id", "provider_conversation_id", "last_response_id"),
     }
     return is_string(path) and path[-1].name.endswith(("_id", "_ids")) and (
         path[-1].name not in own_names
