@@ -70,6 +70,7 @@ def is_read(name: str, path: Path) -> bool:
     if (name, dotted(path)) in {
         ("CreateConversation", "conversation.status"),
         ("CreateConversation", "conversation.last_response_id"),
+        ("UpdateConversation", "conversation.host_conversation_id"),
         ("UpdateMemory", "memory.conversation_id"),
     }:
         return False
