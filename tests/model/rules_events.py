@@ -215,7 +215,9 @@ class EventRules(Machine):
             self.calls += 1
             return self.said(kind, f"call-{self.calls}")
         if kind == "tool_result":
-            calls = [event.said.call_id for event in conversation.events if event.said.is_call]
+            calls = [
+                e.said.call_id for e in conversation.events if e.said.is_call and e.said.call_id
+            ]
             return self.said(
                 kind,
                 one_of([*calls, UNKNOWN_CALL] if pick % 5 == 0 else calls or [UNKNOWN_CALL], pick),
