@@ -23,7 +23,7 @@ from annals_storage.ports import VectorIndex
 
 TENANT = UUID(int=1)
 OTHER_TENANT = UUID(int=2)
-ROOM, AGENT = uuid4(), uuid4()
+ROOM, AGENT = UUID(int=5), UUID(int=6)
 
 
 @pytest.fixture(params=vector_engines.ENGINES)
@@ -35,7 +35,7 @@ async def index(request, tmp_path):
 @pytest.mark.parametrize(
     ("fields", "condition"),
     [
-        ({"conversation_id": ROOM}, {"conversation_ids": (ROOM, uuid4())}),
+        ({"conversation_id": ROOM}, {"conversation_ids": (ROOM, UUID(int=7))}),
         ({"agent_id": AGENT}, {"agent_id": AGENT}),
         ({"user_id": "李雷 🐉"}, {"user_id": "李雷 🐉"}),
         ({"session_id": "s-1"}, {"session_id": "s-1"}),

@@ -383,10 +383,10 @@ class TestSizes:
     @pytest.mark.parametrize(
         ("field", "count", "value"),
         [
-            ("conversation_ids", 101, str(uuid4())),
-            ("agent_ids", 101, str(uuid4())),
+            ("conversation_ids", 101, str(UUID(int=7))),
+            ("agent_ids", 101, str(UUID(int=7))),
             ("tool_names", 101, "t"),
-            ("exclude_event_ids", 1001, str(uuid4())),
+            ("exclude_event_ids", 1001, str(UUID(int=7))),
             ("types", 1000, 1),
             ("roles", 1000, 1),
         ],

@@ -554,7 +554,7 @@ class TestMirror:
         assert await found_ids(tenant, CAT) == []
 
     @pytest.mark.parametrize(
-        "condition", [{"tags": ["t"]}, {"agent_id": str(uuid4())}, {"user_id": "bob"}], ids=str
+        "condition", [{"tags": ["t"]}, {"agent_id": str(UUID(int=7))}, {"user_id": "bob"}], ids=str
     )
     async def test_what_the_mirror_says_wrongly_of_a_memory_is_not_believed(
         self, tenant: Tenant, storage: RunningStorage, condition: dict[str, Any]

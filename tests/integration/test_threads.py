@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 from tests.support.appending import append, empty_conversation, ids
@@ -237,11 +237,11 @@ class TestGetToolCall:
         [
             ({}, "FIELD_INVALID"),
             ({"event_id": "x"}, "FIELD_INVALID"),
-            ({"conversation_id": str(uuid4())}, "FIELD_INVALID"),
-            ({"conversation_id": str(uuid4()), "tool_call_id": "c"}, "RESOURCE_NOT_FOUND"),
-            ({"conversation_id": str(uuid4()), "tool_call_id": "c" * 257}, "LIMIT_EXCEEDED"),
-            ({"conversation_id": str(uuid4()), "tool_call_id": "a\0b"}, "FIELD_INVALID"),
-            ({"event_id": str(uuid4())}, "RESOURCE_NOT_FOUND"),
+            ({"conversation_id": str(UUID(int=7))}, "FIELD_INVALID"),
+            ({"conversation_id": str(UUID(int=7)), "tool_call_id": "c"}, "RESOURCE_NOT_FOUND"),
+            ({"conversation_id": str(UUID(int=7)), "tool_call_id": "c" * 257}, "LIMIT_EXCEEDED"),
+            ({"conversation_id": str(UUID(int=7)), "tool_call_id": "a\0b"}, "FIELD_INVALID"),
+            ({"event_id": str(UUID(int=7))}, "RESOURCE_NOT_FOUND"),
         ],
         ids=str,
     )

@@ -492,7 +492,7 @@ class TestRefusals:
 
     @pytest.mark.parametrize(
         ("field", "value"),
-        [("host_conversation_id", "h"), ("agent_id", str(uuid4())), ("session_id", "s")],
+        [("host_conversation_id", "h"), ("agent_id", str(UUID(int=7))), ("session_id", "s")],
     )
     async def test_a_known_conversation_is_not_described(
         self, tenant: Tenant, field: str, value: str
