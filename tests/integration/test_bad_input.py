@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import grpc
 import pytest

@@ -148,7 +148,15 @@ class TestTurns:
 
     @pytest.mark.parametrize(
         "key",
-        ["t", ":t", "x:t", f"{UUID(int=7)}", f"{UUID(int=7)}:", f"{UUID(int=7)}:a\nb", f"{UUID(int=7)}:\x00"],
+        [
+            "t",
+            ":t",
+            "x:t",
+            f"{UUID(int=7)}",
+            f"{UUID(int=7)}:",
+            f"{UUID(int=7)}:a\nb",
+            f"{UUID(int=7)}:\x00",
+        ],
     )
     async def test_keys_must_be_keys(self, tenant: Tenant, key: str) -> None:
         refused = await failure(history(tenant.raw, turn_key=key))
