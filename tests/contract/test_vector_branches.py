@@ -9,7 +9,7 @@ from tests.contract import vector_engines
 from tests.contract.vector_points import chunk, found, memory
 
 from annals_storage.domain.search import BranchPart, SearchScope
-from annals_storage.ports import VectorIndex
+from annals_storage.ports.vectors import VectorIndex
 from annals_storage.vectors import payload
 
 TENANT = UUID(int=1)

@@ -12,7 +12,7 @@ from tests.contract import vector_engines
 from tests.contract.vector_points import ask, chunk, found, ids, random_units, terms, unit
 
 from annals_storage.domain.search import SearchScope, Signal, SparseVector, VectorQuery
-from annals_storage.ports import VectorIndex
+from annals_storage.ports.vectors import VectorIndex
 
 
 @pytest.fixture(params=vector_engines.ENGINES)

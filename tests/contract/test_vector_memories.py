@@ -19,7 +19,7 @@ from tests.contract.vector_points import (
 )
 
 from annals_storage.domain.search import MemoryScope, SearchScope, Signal
-from annals_storage.ports import VectorIndex
+from annals_storage.ports.vectors import VectorIndex
 
 TENANT = UUID(int=1)
 OTHER_TENANT = UUID(int=2)

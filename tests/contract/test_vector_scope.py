@@ -14,7 +14,7 @@ from tests.contract.vector_points import NOON, ask, chunk, found, in_scope, term
 
 from annals_storage.domain.events import EventType, Role
 from annals_storage.domain.search import BranchPart, ChunkPoint, SearchScope, Signal
-from annals_storage.ports import VectorIndex
+from annals_storage.ports.vectors import VectorIndex
 
 MICROSECOND = timedelta(microseconds=1)
 AGENTS = (uuid4(), uuid4())

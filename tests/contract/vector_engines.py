@@ -12,7 +12,7 @@ import pytest
 from qdrant_client import AsyncQdrantClient
 from tests.contract.vector_points import DIMENSIONS
 
-from annals_storage.ports import VectorIndex
+from annals_storage.ports.vectors import VectorIndex
 from annals_storage.vectors.edge import EdgeVectorIndex
 from annals_storage.vectors.server import ServerVectorIndex, connect
 

@@ -31,7 +31,7 @@ from annals.storage.v1 import event_service_pb2 as pb
 from annals_client import user
 from annals_common.settings import ServerSettings
 from annals_local.postgres import LocalPostgres
-from annals_storage.commands import watching
+from annals_storage.commands import watch_sources, watching
 from annals_storage.postgres import watch as postgres_watch
 
 WRITERS = 16
@@ -214,7 +214,7 @@ class TestAgent:
         large: bool,
     ) -> None:
         monkeypatch.setattr(postgres_watch, "MAX_ARRIVALS", 50 if large else 10_000)
-        monkeypatch.setattr(watching, "PAGE_EVENTS", 40)
+        monkeypatch.setattr(watch_sources, "PAGE_EVENTS", 40)
         agent, rooms = await agent_rooms(tenant, 2)
         for room in rooms:
             await append(tenant.raw, room, *(user(str(n)) for n in range(120)))

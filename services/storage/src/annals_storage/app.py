@@ -45,7 +45,8 @@ from annals_storage.commands.signing_keys import CreateSigningKey, RevokeSigning
 from annals_storage.commands.tenancy import RevokeApiKey, UpdateAgent
 from annals_storage.commands.user_tokens import VerifyUserToken
 from annals_storage.commands.wakes import Wakes
-from annals_storage.commands.watching import WatchEvents, WatchStores
+from annals_storage.commands.watch_sources import WatchStores
+from annals_storage.commands.watching import WatchEvents
 from annals_storage.domain.sealing import SecretBox
 from annals_storage.embedding.bm25 import Bm25Encoder
 from annals_storage.embedding.fastembed_model import FastembedEmbedder
@@ -80,7 +81,7 @@ from annals_storage.handlers.usage import UsageHandler
 from annals_storage.handlers.watch import WatchHandler
 from annals_storage.indexer.mirror import Mirror
 from annals_storage.indexer.worker import Indexer
-from annals_storage.ports import VectorIndex
+from annals_storage.ports.vectors import VectorIndex
 from annals_storage.postgres.appends import PostgresAppends
 from annals_storage.postgres.branches import PostgresBranches
 from annals_storage.postgres.conversations import PostgresConversations

@@ -16,7 +16,7 @@ from annals_storage.commands.retaining import MaintenanceParts
 from annals_storage.commands.verifying_erasure import VerifyErasure
 from annals_storage.handlers.erasure import ErasureHandler
 from annals_storage.handlers.lifecycle import LifecycleHandler
-from annals_storage.lifecycle_ports import MirrorCount, MirrorErasure
+from annals_storage.ports.lifecycle import MirrorCount, MirrorErasure
 from annals_storage.postgres.cold_segments import PostgresColdSegments
 from annals_storage.postgres.database import Database
 from annals_storage.postgres.erasure import PostgresErasure

@@ -13,7 +13,7 @@ from annals_storage.commands.end_users import NOBODY, EndUserClaim, IdentifyEndU
 from annals_storage.commands.remembering import Remembering, utc_now
 from annals_storage.domain.ownership import EndUserMode
 from annals_storage.domain.tenancy import Credential, hash_secret, tenant_of_secret
-from annals_storage.ports import TenantStore
+from annals_storage.ports.tenancy import TenantStore
 
 
 class Authenticate:

@@ -21,7 +21,8 @@ from annals_storage.domain.changing import (
     TurnStore,
 )
 from annals_storage.domain.events import Event
-from annals_storage.ports import EventChangeStore, Notifier, TurnStorage
+from annals_storage.ports.events import EventChangeStore, TurnStorage
+from annals_storage.ports.live import Notifier
 
 T = TypeVar("T")
 

@@ -34,7 +34,7 @@ from annals_storage.domain.cold_storage import (
     new_segment,
 )
 from annals_storage.domain.events import Event
-from annals_storage.lifecycle_ports import ColdSegments, ColdSession, ObjectStore
+from annals_storage.ports.lifecycle import ColdSegments, ColdSession, ObjectStore
 
 SETTING = "ANNALS_STORAGE_COLD_STORAGE_URL"
 ATTEMPTS = 5

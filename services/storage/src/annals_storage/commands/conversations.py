@@ -11,7 +11,7 @@ from annals_common.errors import (
     VersionMismatchError,
 )
 from annals_storage.domain.conversations import Conversation, ConversationChange, NewConversation
-from annals_storage.ports import ConversationStore
+from annals_storage.ports.conversations import ConversationStore
 
 
 class CreateConversation:

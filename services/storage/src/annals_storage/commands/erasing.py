@@ -25,8 +25,8 @@ from annals_storage.domain.erasure import (
     Receipt,
     user_subject,
 )
-from annals_storage.lifecycle_ports import ErasureStore, MirrorErasure, ReceiptStore
-from annals_storage.ports import TenantStore
+from annals_storage.ports.lifecycle import ErasureStore, MirrorErasure, ReceiptStore
+from annals_storage.ports.tenancy import TenantStore
 
 BATCH_EVENTS = 2_000
 BATCH_CONVERSATIONS = 100

@@ -29,7 +29,7 @@ from annals_storage.domain.transfer import (
     header,
 )
 from annals_storage.domain.transfer_lines import Kind
-from annals_storage.transfer_ports import FillsEvents, Row, TransferReader, TransferStore
+from annals_storage.ports.transfer import FillsEvents, Row, TransferReader, TransferStore
 
 PART_BYTES = 64 * 1024
 MAX_READS = 3

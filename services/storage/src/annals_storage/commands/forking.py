@@ -6,7 +6,8 @@ from typing import Protocol
 from uuid import UUID
 
 from annals_storage.domain.forks import Fork, NewFork, SourceIsColdError
-from annals_storage.ports import ForkStore, Notifier
+from annals_storage.ports.conversations import ForkStore
+from annals_storage.ports.live import Notifier
 
 ATTEMPTS = 3
 """Of copying what moves into cold storage again meanwhile."""

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from annals_storage.domain.indexing import Backlog, OutboxKind
-from annals_storage.ports import Outbox
+from annals_storage.ports.outbox import Outbox
 
 POLL_SECONDS = 0.02
 FRESHNESS_TIMEOUT_SECONDS = 5.0

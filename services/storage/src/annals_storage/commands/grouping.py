@@ -19,7 +19,7 @@ from uuid import UUID
 from annals_common.errors import AnnalsError
 from annals_storage.commands.growth import GrowthAlert
 from annals_storage.domain.appending import Append, AppendResult
-from annals_storage.ports import AppendStore
+from annals_storage.ports.events import AppendStore
 
 MAX_GROUP_EVENTS = 200
 MAX_JOIN_SECONDS = 0.002

@@ -26,8 +26,8 @@ from annals_storage.domain.transfer import Digest, Line
 from annals_storage.domain.transfer_check import Section
 from annals_storage.domain.transfer_fields import LineInvalidError
 from annals_storage.domain.transfer_lines import Kind
-from annals_storage.ports import Notifier
-from annals_storage.transfer_ports import (
+from annals_storage.ports.live import Notifier
+from annals_storage.ports.transfer import (
     ConversationRaceError,
     FillsEvents,
     TransferStore,

@@ -28,7 +28,9 @@ from annals_storage.domain.memories import (
     StoreVerdict,
 )
 from annals_storage.domain.search import DenseVector, MemoryScope, ScoredMemory
-from annals_storage.ports import MemoryStore, Outbox, VectorIndex
+from annals_storage.ports.memories import MemoryStore
+from annals_storage.ports.outbox import Outbox
+from annals_storage.ports.vectors import VectorIndex
 
 CANDIDATES_PER_HIT = 2
 MIN_CANDIDATES = 50

@@ -9,7 +9,8 @@ from uuid import UUID
 from annals_common.errors import DependencyUnavailableError
 from annals_storage.domain.erasure import Counts
 from annals_storage.domain.search import MemoryScope, SearchScope
-from annals_storage.ports import Outbox, VectorIndex
+from annals_storage.ports.outbox import Outbox
+from annals_storage.ports.vectors import VectorIndex
 
 POLL_SECONDS = 0.1
 PATIENCE_SECONDS = 60.0

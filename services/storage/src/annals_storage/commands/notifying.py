@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from annals_common.errors import AnnalsError
 from annals_storage.domain.appending import Append, AppendResult
-from annals_storage.ports import AppendStore, Notifier
+from annals_storage.ports.events import AppendStore
+from annals_storage.ports.live import Notifier
 
 
 class NotifyingAppends:

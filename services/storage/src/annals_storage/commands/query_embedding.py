@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 
 from annals_storage.domain.search import DenseVector
-from annals_storage.ports import Embedder
+from annals_storage.ports.embedding import Embedder
 
 CACHED_QUERIES = 4_096
 """At 384 dimensions, 6 MiB."""

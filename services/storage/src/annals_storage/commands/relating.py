@@ -13,7 +13,7 @@ from annals_storage.domain.relationships import (
     Relationship,
     RelationshipType,
 )
-from annals_storage.ports import RelationshipStore
+from annals_storage.ports.relationships import RelationshipStore
 
 
 class Relate:

@@ -18,8 +18,8 @@ from annals_storage.commands.cold_storage import ColdStorage
 from annals_storage.commands.erasing import Erase
 from annals_storage.commands.remembering import utc_now
 from annals_storage.domain.retention import MaintenanceDue
-from annals_storage.lifecycle_ports import ReceiptStore, RetentionStore
-from annals_storage.ports import TenantStore
+from annals_storage.ports.lifecycle import ReceiptStore, RetentionStore
+from annals_storage.ports.tenancy import TenantStore
 
 BATCH_CONVERSATIONS = 100
 BATCH_LOGS = 1_000

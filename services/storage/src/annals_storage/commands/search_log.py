@@ -16,7 +16,7 @@ from annals_common.errors import AnnalsError
 from annals_common.ids import uuid7
 from annals_common.principal import Actor
 from annals_storage.domain.search_log import LoggedSearch, SearchLogKind
-from annals_storage.ports import SearchLogStore
+from annals_storage.ports.search import SearchLogStore
 
 MAX_WAITING = 2_048
 """Searches in the queue; with queries of ordinary length, less than a mebibyte."""

@@ -15,7 +15,10 @@ from annals_storage.domain.events import Event
 from annals_storage.domain.fusion import Component, RankedEvent, Ranking
 from annals_storage.domain.indexing import Backlog, OutboxKind
 from annals_storage.domain.search import FoundEvent, SearchScope, VectorQuery
-from annals_storage.ports import HitStore, Outbox, SparseEncoder, VectorIndex
+from annals_storage.ports.embedding import SparseEncoder
+from annals_storage.ports.outbox import Outbox
+from annals_storage.ports.search import HitStore
+from annals_storage.ports.vectors import VectorIndex
 
 CANDIDATES_PER_HIT = 4
 MIN_CANDIDATES = 200

@@ -11,7 +11,7 @@ from annals_common.errors import NotConfiguredError
 from annals_storage.commands.user_tokens import VerifyUserToken, place_of
 from annals_storage.domain.sealing import SecretBox
 from annals_storage.domain.signing import NewSigningKey, SigningAlgorithm, SigningKey
-from annals_storage.ports import SigningKeyStore
+from annals_storage.ports.tenancy import SigningKeyStore
 
 SECRETS_KEY_SETTING = "ANNALS_STORAGE_SECRETS_KEY"
 SECRET_BYTES = 32

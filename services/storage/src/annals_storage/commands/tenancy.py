@@ -18,7 +18,7 @@ from annals_storage.domain.tenancy import (
     hash_secret,
     new_key_secret,
 )
-from annals_storage.ports import TenantStore
+from annals_storage.ports.tenancy import TenantStore
 
 FIRST_KEY_NAME = "first key"
 

@@ -13,7 +13,7 @@ from annals_storage.commands.remembering import Remembering, utc_now
 from annals_storage.domain.sealing import SealBrokenError, SecretBox
 from annals_storage.domain.signing import SigningAlgorithm, SigningKey
 from annals_storage.domain.user_tokens import UnverifiedToken, parse_token, subject_of
-from annals_storage.ports import SigningKeyStore
+from annals_storage.ports.tenancy import SigningKeyStore
 
 _SIGNATURE_ALONE = {
     "verify_signature": True,

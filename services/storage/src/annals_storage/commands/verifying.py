@@ -7,7 +7,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 from uuid import UUID
 
-from annals_storage.ports import Outbox, TenantStore, VectorIndex
+from annals_storage.ports.outbox import Outbox
+from annals_storage.ports.tenancy import TenantStore
+from annals_storage.ports.vectors import VectorIndex
 
 PAGE = 1_000
 Chunk = tuple[UUID, UUID]

@@ -14,7 +14,7 @@ from annals_storage.domain.erasure import (
     Receipt,
     user_subject,
 )
-from annals_storage.lifecycle_ports import MirrorCount
+from annals_storage.ports.lifecycle import MirrorCount
 
 
 @dataclass(frozen=True, slots=True)

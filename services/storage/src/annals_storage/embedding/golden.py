@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from annals_storage.ports import Embedder
+from annals_storage.ports.embedding import Embedder
 
 GOLDEN_FILE = Path(__file__).with_name("golden.json")
 

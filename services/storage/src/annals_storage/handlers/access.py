@@ -22,7 +22,7 @@ from annals_storage.commands.authentication import Authenticate
 from annals_storage.commands.end_users import USER_KEY
 from annals_storage.domain.ownership import EndUserMode, reaches
 from annals_storage.handlers.end_users import claimed_end_user
-from annals_storage.ports import OwnerStore
+from annals_storage.ports.ownership import OwnerStore
 
 BEARER = "bearer "
 MAX_CREDENTIAL_CHARS = 4_096

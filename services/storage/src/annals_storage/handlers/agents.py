@@ -33,7 +33,7 @@ from annals_storage.domain.tenancy import Agent, AgentChange
 from annals_storage.handlers.access import administered_tenant, readable_tenant
 from annals_storage.handlers.enums import END_USER_MODES
 from annals_storage.handlers.output import agent_message
-from annals_storage.ports import TenantStore
+from annals_storage.ports.tenancy import TenantStore
 
 MAX_NAME_CHARS = 200
 MAX_PROMPT_CHARS = 100_000

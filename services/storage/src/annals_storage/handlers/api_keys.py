@@ -21,7 +21,7 @@ from annals_storage.handlers.access import administered_tenant
 from annals_storage.handlers.enums import PUBLISHABLE, SCOPES
 from annals_storage.handlers.expiry import future_time
 from annals_storage.handlers.output import api_key_message
-from annals_storage.ports import TenantStore
+from annals_storage.ports.tenancy import TenantStore
 
 MAX_NAME_CHARS = 200
 

@@ -16,7 +16,7 @@ from annals_storage.domain.branches import NewBranch
 from annals_storage.handlers.access import data_tenant
 from annals_storage.handlers.event_queries import MAX_BRANCH
 from annals_storage.handlers.output import branch_message
-from annals_storage.ports import BranchStore
+from annals_storage.ports.conversations import BranchStore
 
 MAX_DISPLAY_NAME_CHARS = 200
 _NUMBER = re.compile(r"[0-9]{1,10}")

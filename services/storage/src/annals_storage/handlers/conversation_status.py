@@ -9,7 +9,7 @@ from annals_common.validation import require_uuid, text
 from annals_storage.commands.conversations import existing, visible
 from annals_storage.handlers.access import Access, data_tenant
 from annals_storage.handlers.output import conversation_message
-from annals_storage.ports import ConversationStore
+from annals_storage.ports.conversations import ConversationStore
 
 MAX_SUMMARY_CHARS = 100_000
 

@@ -51,7 +51,7 @@ from annals_storage.handlers.conversation_input import (
 from annals_storage.handlers.enums import STATUSES
 from annals_storage.handlers.output import conversation_message
 from annals_storage.handlers.ownership import own_draft, own_query
-from annals_storage.ports import ConversationStore
+from annals_storage.ports.conversations import ConversationStore
 
 MAX_VERSION = 2**62
 

@@ -25,7 +25,7 @@ from annals_storage.handlers.access import (
     require_installation_admin,
 )
 from annals_storage.handlers.output import timestamp_message
-from annals_storage.lifecycle_ports import ReceiptStore
+from annals_storage.ports.lifecycle import ReceiptStore
 
 MAX_USER_ID_CHARS = 256
 MAX_NAME_CHARS = 200

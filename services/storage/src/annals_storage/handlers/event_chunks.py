@@ -14,7 +14,8 @@ from annals_storage.domain.events import Event
 from annals_storage.domain.presentation import PresentationChunk, presentation_chunks
 from annals_storage.handlers.access import data_tenant
 from annals_storage.handlers.output import event_message
-from annals_storage.ports import EventStore, Tokenizer
+from annals_storage.ports.embedding import Tokenizer
+from annals_storage.ports.events import EventStore
 
 MIN_CHUNK_TOKENS, MAX_CHUNK_TOKENS, DEFAULT_CHUNK_TOKENS = 100, 100_000, 4_000
 DEFAULT_OVERLAP_TOKENS = 200

@@ -25,7 +25,7 @@ from annals_common.validation import (
 from annals_storage.domain.events import EventPage, EventQuery
 from annals_storage.handlers.enums import EVENT_TYPES, ROLES
 from annals_storage.handlers.event_input import MAX_ID_CHARS
-from annals_storage.ports import EventStore
+from annals_storage.ports.events import EventStore
 
 MAX_TOOL_NAMES = 100
 MAX_SEQ = 2**62

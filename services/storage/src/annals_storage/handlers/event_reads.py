@@ -25,7 +25,7 @@ from annals_storage.handlers.event_queries import (
 )
 from annals_storage.handlers.output import event_message
 from annals_storage.handlers.ownership import refuse_hidden
-from annals_storage.ports import EventStore
+from annals_storage.ports.events import EventStore
 
 MAX_BATCH_IDS = 1_000
 

@@ -30,7 +30,7 @@ from annals_storage.handlers.event_queries import MAX_BRANCH, MAX_SEQ
 from annals_storage.handlers.output import append_response
 from annals_storage.handlers.ownership import check_own_events
 from annals_storage.handlers.progress import StreamProgress
-from annals_storage.ports import TokenCounter
+from annals_storage.ports.embedding import TokenCounter
 
 
 class EventHandler:

@@ -8,7 +8,9 @@ from annals.storage.v1 import index_service_pb2 as pb
 from annals.storage.v1 import index_service_pb2_grpc as pb_grpc
 from annals_common.validation import optional_uuid
 from annals_storage.handlers.access import data_tenant
-from annals_storage.ports import Embedder, Outbox, VectorIndex
+from annals_storage.ports.embedding import Embedder
+from annals_storage.ports.outbox import Outbox
+from annals_storage.ports.vectors import VectorIndex
 
 
 class IndexHandler(pb_grpc.IndexServiceServicer):

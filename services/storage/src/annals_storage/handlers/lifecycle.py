@@ -19,7 +19,7 @@ from annals_storage.domain.retention import (
 )
 from annals_storage.handlers.access import own_administered_tenant
 from annals_storage.handlers.output import timestamp_message
-from annals_storage.lifecycle_ports import RetentionStore
+from annals_storage.ports.lifecycle import RetentionStore
 
 MAX_SEQ = 2**63 - 1
 DAYS = {

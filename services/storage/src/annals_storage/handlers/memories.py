@@ -46,7 +46,7 @@ from annals_storage.handlers.search import (
     MAX_SCOPE_IDS,
     freshness_seconds,
 )
-from annals_storage.ports import MemoryStore
+from annals_storage.ports.memories import MemoryStore
 
 DEFAULT_TOP_K = 5
 DEFAULT_THRESHOLD = 0.5

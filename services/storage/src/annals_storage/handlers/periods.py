@@ -30,7 +30,7 @@ from annals_storage.handlers.event_queries import (
     seq_range,
 )
 from annals_storage.handlers.output import event_message, timestamp_message
-from annals_storage.ports import EventStore
+from annals_storage.ports.events import EventStore
 
 MAX_PERIOD_CHARS = 100
 MAX_ZONE_CHARS = 64

@@ -17,7 +17,7 @@ from annals_common.validation import bounded, json_text, require_text, require_u
 from annals_storage.domain.provider_logs import NewProviderLog, ProviderLog
 from annals_storage.handlers.access import data_tenant
 from annals_storage.handlers.output import timestamp_message
-from annals_storage.ports import ProviderLogStore
+from annals_storage.ports.provider_logs import ProviderLogStore
 
 MAX_PROVIDER_CHARS = 100
 MAX_MODEL_CHARS = 200

@@ -45,7 +45,7 @@ from annals_storage.domain.relationships import (
 )
 from annals_storage.handlers.access import data_tenant
 from annals_storage.handlers.output import timestamp_message
-from annals_storage.ports import RelationshipStore
+from annals_storage.ports.relationships import RelationshipStore
 
 MAX_EXTERNAL_ID_CHARS = 2_048
 MAX_URI_CHARS = 2_048

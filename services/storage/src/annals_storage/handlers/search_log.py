@@ -20,7 +20,7 @@ from annals_common.validation import check_response_size, optional_uuid, page_si
 from annals_storage.domain.search_log import LoggedSearch, SearchLogKind, SearchLogQuery
 from annals_storage.handlers.access import acts_for_end_user
 from annals_storage.handlers.output import timestamp_message
-from annals_storage.ports import SearchLogStore
+from annals_storage.ports.search import SearchLogStore
 
 KINDS = {
     SearchLogKind.EVENTS: pb.SEARCH_LOG_KIND_EVENTS,

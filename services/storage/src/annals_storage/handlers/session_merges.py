@@ -13,7 +13,7 @@ from annals_storage.handlers.access import own_data_tenant
 from annals_storage.handlers.conversation_input import MAX_OWNER_CHARS
 from annals_storage.handlers.output import timestamp_message
 from annals_storage.handlers.ownership import refuse_other
-from annals_storage.ports import SessionMergeStore
+from annals_storage.ports.ownership import SessionMergeStore
 
 
 class SessionMergeHandler:

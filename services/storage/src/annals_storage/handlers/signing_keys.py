@@ -22,7 +22,7 @@ from annals_storage.handlers.access import administered_tenant
 from annals_storage.handlers.enums import SIGNING_ALGORITHMS
 from annals_storage.handlers.expiry import future_time
 from annals_storage.handlers.output import signing_key_message
-from annals_storage.ports import SigningKeyStore
+from annals_storage.ports.tenancy import SigningKeyStore
 
 MAX_NAME_CHARS = 200
 MAX_CLAIM_CHARS = 256

@@ -18,7 +18,7 @@ from annals_storage.commands.tenancy import CreateTenant
 from annals_storage.handlers.access import require_installation_admin
 from annals_storage.handlers.enums import KIND_NUMBERS, SCOPE_NUMBERS
 from annals_storage.handlers.output import api_key_message, tenant_message
-from annals_storage.ports import TenantStore
+from annals_storage.ports.tenancy import TenantStore
 
 MAX_NAME_CHARS = 200
 

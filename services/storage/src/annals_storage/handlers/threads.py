@@ -19,7 +19,7 @@ from annals_storage.domain.threads import Thread, ThreadDirection, ThreadQuery, 
 from annals_storage.handlers.access import data_tenant
 from annals_storage.handlers.event_input import MAX_ID_CHARS
 from annals_storage.handlers.output import event_message
-from annals_storage.ports import ThreadStore
+from annals_storage.ports.events import ThreadStore
 
 MAX_LINKS, DEFAULT_LINKS = 1_000, 50
 MAX_EVENTS, DEFAULT_EVENTS = 1_000, 100

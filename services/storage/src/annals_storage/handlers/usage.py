@@ -15,7 +15,7 @@ from annals_common.validation import bounded, enums, optional_uuid, page_size, t
 from annals_storage.domain.usage import ConversationSize, UsageDimension, UsageQuery, UsageSum
 from annals_storage.handlers.access import data_tenant
 from annals_storage.handlers.output import timestamp_message
-from annals_storage.ports import UsageStore
+from annals_storage.ports.usage import UsageStore
 
 MAX_OWNER_CHARS = 256
 MAX_EVENT_COUNT = 2**62

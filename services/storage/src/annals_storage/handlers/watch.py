@@ -11,7 +11,8 @@ from uuid import UUID
 from annals.storage.v1 import event_service_pb2 as pb
 from annals_common.errors import FieldInvalidError, WatcherTooSlowError
 from annals_common.validation import bounded, optional_uuid
-from annals_storage.commands.watching import WatchEvents, WatchRequest
+from annals_storage.commands.watch_sources import WatchRequest
+from annals_storage.commands.watching import WatchEvents
 from annals_storage.domain.watching import WatchPage
 from annals_storage.handlers.access import Access, own_data_tenant
 from annals_storage.handlers.output import event_message

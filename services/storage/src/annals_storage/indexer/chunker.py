@@ -10,7 +10,7 @@ from annals_storage.domain.chunking import ChunkSpan, chunk_spans
 from annals_storage.domain.indexing import ChunkRow, IndexableEvent
 from annals_storage.domain.search import ChunkPoint, DenseVector
 from annals_storage.indexer.embeddings import content_hash, to_bytes
-from annals_storage.ports import Embedder, SparseEncoder
+from annals_storage.ports.embedding import Embedder, SparseEncoder
 
 SPECIAL_TOKENS = 2
 """[CLS] and [SEP], which the model adds to every text."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from annals_storage.domain.search import DenseVector
 from annals_storage.indexer.metrics import EMBED_SECONDS, EMBEDDED_CHUNKS
-from annals_storage.ports import Embedder
+from annals_storage.ports.embedding import Embedder
 
 FLOAT16 = np.dtype("<f2")
 HASH_BYTES = 16

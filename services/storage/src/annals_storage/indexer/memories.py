@@ -12,7 +12,9 @@ from annals_storage.domain.indexing import IndexableMemory, MemoryEmbedding
 from annals_storage.domain.search import DenseVector, MemoryPoint
 from annals_storage.indexer.chunker import spans_of
 from annals_storage.indexer.embeddings import content_hash, from_bytes, to_bytes, vectors_by_hash
-from annals_storage.ports import Embedder, Outbox, VectorIndex
+from annals_storage.ports.embedding import Embedder
+from annals_storage.ports.outbox import Outbox
+from annals_storage.ports.vectors import VectorIndex
 
 
 class MemoryMirror:

@@ -12,7 +12,9 @@ from annals_storage.indexer.chunker import CutChunk, chunk_point, chunk_row, cut
 from annals_storage.indexer.embeddings import vectors_by_hash
 from annals_storage.indexer.memories import MemoryMirror
 from annals_storage.indexer.metrics import INDEXED_EVENTS, REUSED_CHUNKS
-from annals_storage.ports import Embedder, Outbox, SparseEncoder, VectorIndex
+from annals_storage.ports.embedding import Embedder, SparseEncoder
+from annals_storage.ports.outbox import Outbox
+from annals_storage.ports.vectors import VectorIndex
 
 
 class Mirror:

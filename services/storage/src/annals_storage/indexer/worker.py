@@ -18,7 +18,7 @@ from annals_storage.indexer.metrics import (
     OUTBOX_PENDING,
 )
 from annals_storage.indexer.mirror import Mirror
-from annals_storage.ports import Outbox
+from annals_storage.ports.outbox import Outbox
 
 BATCH_EVENTS = 256
 LEASE = timedelta(seconds=30)

@@ -13,7 +13,7 @@ from annals_storage.domain.provider_logs import (
     ProviderLog,
     ProviderLogPage,
 )
-from annals_storage.ports import PageCursor
+from annals_storage.ports.paging import PageCursor
 from annals_storage.postgres.database import Database, sql
 from annals_storage.postgres.events import MAX_PAGE_BYTES
 

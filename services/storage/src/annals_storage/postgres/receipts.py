@@ -9,7 +9,7 @@ from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
 from annals_storage.domain.erasure import Counts, ErasureScope, Receipt
-from annals_storage.ports import PageCursor
+from annals_storage.ports.paging import PageCursor
 from annals_storage.postgres.database import Database, sql
 from annals_storage.postgres.erasure import added
 

@@ -27,7 +27,7 @@ from annals_storage.domain.relationships import (
     RelationshipQuery,
     RelationshipType,
 )
-from annals_storage.ports import PageCursor
+from annals_storage.ports.paging import PageCursor
 from annals_storage.postgres.database import Database, Params, Transaction, sql
 
 _KINDS = (NodeKind.CONVERSATION, NodeKind.EVENT, NodeKind.MEMORY, NodeKind.ATTACHMENT)

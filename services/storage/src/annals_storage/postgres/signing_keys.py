@@ -8,7 +8,7 @@ from psycopg import errors
 
 from annals_common.errors import ResourceNotFoundError
 from annals_storage.domain.signing import NewSigningKey, SigningKey
-from annals_storage.ports import PageCursor
+from annals_storage.ports.paging import PageCursor
 from annals_storage.postgres.database import Database, sql
 from annals_storage.postgres.rows import signing_key_from
 

@@ -14,7 +14,7 @@ from annals_common.errors import ResourceAlreadyExistsError, ResourceNotFoundErr
 from annals_common.principal import Scope
 from annals_storage.domain.ownership import EndUserMode
 from annals_storage.domain.tenancy import Agent, AgentChange, ApiKey, Credential, Tenant
-from annals_storage.ports import PageCursor
+from annals_storage.ports.paging import PageCursor
 from annals_storage.postgres.database import Database, Params, sql
 from annals_storage.postgres.rows import agent_from, api_key_from, tenant_from
 

@@ -13,9 +13,9 @@ from annals_common.errors import ResourceAlreadyExistsError
 from annals_storage.domain.events import EventPage
 from annals_storage.domain.transfer_fields import LineInvalidError
 from annals_storage.domain.transfer_lines import Kind
+from annals_storage.ports.transfer import ConversationRaceError, Row
 from annals_storage.postgres.database import Database, Transaction, sql
 from annals_storage.postgres.rows import event_from
-from annals_storage.transfer_ports import ConversationRaceError, Row
 
 PAGE_EVENTS = 200
 PAGE_ROWS = 100
@@ -98,7 +98,7 @@ class PostgresTransfer:
 
 
 class _Transfer:
-    """One transaction. See transfer_ports."""
+    """One transaction. See ports.transfer."""
 
     def __init__(self, transaction: Transaction, tenant_id: UUID) -> None:
         self._transaction, self._tenant_id = transaction, tenant_id

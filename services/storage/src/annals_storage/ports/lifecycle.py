@@ -11,7 +11,7 @@ from uuid import UUID
 from annals_storage.domain.cold_storage import ColdWords, Segment, StoredWords
 from annals_storage.domain.erasure import Counts, ErasureScope, Receipt
 from annals_storage.domain.retention import MaintenanceDue, RetentionPolicy
-from annals_storage.ports import PageCursor
+from annals_storage.ports.paging import PageCursor
 
 
 class ReceiptStore(Protocol):

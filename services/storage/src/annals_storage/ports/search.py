@@ -1,0 +1,34 @@
+"""Where hits are read back, and searches logged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+from uuid import UUID
+
+from annals_storage.domain.search import BranchPart, FoundEvent, SearchScope
+from annals_storage.domain.search_log import LoggedSearch, SearchLogQuery
+
+
+class HitStore(Protocol):
+    """Where hits of the mirror are read back."""
+
+    async def get_hits(
+        self, scope: SearchScope, chunks: Sequence[tuple[UUID, int]]
+    ) -> dict[UUID, FoundEvent]:
+        """Return, by event id, the events of (event_id, chunk_index) in view for the scope."""
+
+    async def get_view(
+        self, tenant_id: UUID, conversation_id: UUID, branch: int
+    ) -> tuple[BranchPart, ...]:
+        """Return the parts of a branch's view. Raises ResourceNotFoundError."""
+
+
+class SearchLogStore(Protocol):
+    """Where searches are logged."""
+
+    async def write(self, tenant_id: UUID, searches: Sequence[LoggedSearch]) -> None:
+        """Keep searches of one tenant."""
+
+    async def page(self, tenant_id: UUID, query: SearchLogQuery) -> list[LoggedSearch]:
+        """Return one page, newest first."""
