@@ -27,7 +27,7 @@ from annals_client import user
 from annals_common.metrics import serving_metrics
 from annals_common.settings import ServerSettings
 from annals_local.postgres import LocalPostgres
-from annals_storage.app import SERVICES
+from annals_storage.app_services import SERVICES
 
 SERVING = health_pb2.HealthCheckResponse.SERVING
 NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING

@@ -19,7 +19,8 @@ from annals_client import AsyncAnnalsClient
 from annals_common.settings import ServerSettings
 from annals_local.postgres import LocalPostgres
 from annals_storage import app as storage_app
-from annals_storage.app import Adapters, StorageApp
+from annals_storage.app import StorageApp
+from annals_storage.app_adapters import Adapters, open_adapters
 from annals_storage.settings import StorageSettings
 
 ADMIN_KEY = "test-admin-key"
@@ -93,7 +94,6 @@ async def running_storage(settings: StorageSettings) -> AsyncIterator[RunningSto
         return opened[-1]
 
     with pytest.MonkeyPatch.context() as patch:
-        open_adapters = storage_app.open_adapters
         patch.setattr(storage_app, "open_adapters", open_and_keep)
         try:
             await app.start()

@@ -18,13 +18,8 @@ from annals_common.logs import configure_logging
 from annals_common.server import wait_for_signal
 from annals_common.settings import describe_settings, load_settings
 from annals_common.tokenizers import EncodingUnavailableError
-from annals_storage.app import (
-    VECTORS_FOLDER,
-    StorageApp,
-    open_adapters,
-    open_embedder,
-    run_indexer,
-)
+from annals_storage.app import StorageApp, run_indexer
+from annals_storage.app_adapters import VECTORS_FOLDER, open_adapters, open_embedder
 from annals_storage.app_lifecycle import lifecycle, open_cold_storage
 from annals_storage.cold.objects import ColdStorageUrlError
 from annals_storage.commands.mirror_erasure import OutboxErasure

@@ -18,9 +18,8 @@ def compose(base: Callable[[], Servicer], *parts: object) -> Servicer:
     names = [name for name in vars(base) if name[0].isupper()]
     for name in names:
         owners = [part for part in parts if hasattr(part, name)]
-        if len(owners) > 1:
+        if len(owners) != 1:
             service = type(servicer).__name__
             raise ValueError(f"{service}.{name} is implemented by {len(owners)} parts")
-        for owner in owners:
-            setattr(servicer, name, getattr(owner, name))
+        setattr(servicer, name, getattr(owners[0], name))
     return servicer  # type: ignore[no-any-return]

@@ -1,0 +1,227 @@
+"""Wires the gRPC services over the adapters of one process."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import grpc.aio
+
+from annals.storage.v1 import (
+    conversation_service_pb2_grpc,
+    index_service_pb2_grpc,
+    memory_service_pb2_grpc,
+    provider_service_pb2_grpc,
+    relationship_service_pb2_grpc,
+    search_service_pb2_grpc,
+    tenant_service_pb2_grpc,
+    usage_service_pb2_grpc,
+)
+from annals_common.server import ServiceSpec
+from annals_storage.app_adapters import Shared
+from annals_storage.app_events import add_events
+from annals_storage.app_lifecycle import lifecycle
+from annals_storage.commands.authentication import Authenticate
+from annals_storage.commands.end_users import IdentifyEndUser
+from annals_storage.commands.exporting import ExportConversation
+from annals_storage.commands.forking import ForkConversation
+from annals_storage.commands.importing import ImportConversations
+from annals_storage.commands.memories import SearchMemories
+from annals_storage.commands.mirror_erasure import EngineErasure
+from annals_storage.commands.query_embedding import QueryEmbeddings
+from annals_storage.commands.searching import SearchEvents
+from annals_storage.commands.signing_keys import CreateSigningKey, RevokeSigningKey
+from annals_storage.commands.tenancy import RevokeApiKey, UpdateAgent
+from annals_storage.commands.user_tokens import VerifyUserToken
+from annals_storage.domain.sealing import SecretBox
+from annals_storage.handlers.access import Access, authenticated
+from annals_storage.handlers.agents import AgentHandler
+from annals_storage.handlers.api_keys import ApiKeyHandler
+from annals_storage.handlers.composition import compose
+from annals_storage.handlers.conversation_status import ConversationStatusHandler
+from annals_storage.handlers.conversations import ConversationHandler
+from annals_storage.handlers.forks import ForkHandler
+from annals_storage.handlers.index import IndexHandler
+from annals_storage.handlers.memories import MemoryHandler
+from annals_storage.handlers.memory_input import EmbeddingSpace
+from annals_storage.handlers.providers import ProviderHandler
+from annals_storage.handlers.relationships import RelationshipHandler
+from annals_storage.handlers.search import SearchHandler
+from annals_storage.handlers.search_log import SearchLogHandler
+from annals_storage.handlers.session_merges import SessionMergeHandler
+from annals_storage.handlers.signing_keys import SigningKeyHandler
+from annals_storage.handlers.tenants import TenantHandler
+from annals_storage.handlers.transfer import TransferHandler
+from annals_storage.handlers.usage import UsageHandler
+from annals_storage.postgres.conversations import PostgresConversations
+from annals_storage.postgres.forks import PostgresForks
+from annals_storage.postgres.hits import PostgresHits
+from annals_storage.postgres.memories import PostgresMemories
+from annals_storage.postgres.provider_logs import PostgresProviderLogs
+from annals_storage.postgres.relationships import PostgresRelationships
+from annals_storage.postgres.search_log import PostgresSearchLog
+from annals_storage.postgres.session_merges import PostgresSessionMerges
+from annals_storage.postgres.signing_keys import PostgresSigningKeys
+from annals_storage.postgres.tenants import PostgresTenants
+from annals_storage.postgres.transfer import PostgresTransfer
+from annals_storage.postgres.usage import PostgresUsage
+
+SERVICES = tuple(
+    f"annals.storage.v1.{name}Service"
+    for name in (
+        *("Conversation", "Erasure", "Event", "Index", "Lifecycle", "Memory", "Provider"),
+        *("Relationship", "Search", "Tenant", "Usage"),
+    )
+)
+LASTING_METHODS = frozenset({"WatchEvents"})
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who calls, and by which keys."""
+
+    tenants: PostgresTenants
+    signing_keys: PostgresSigningKeys
+    secret_box: SecretBox | None
+    verify: VerifyUserToken
+    authenticate: Authenticate
+
+
+def service_spec(shared: Shared) -> ServiceSpec:
+    """Return what the process serves."""
+    identity = _identity(shared)
+
+    def register(server: grpc.aio.Server) -> None:
+        _add_tenants(server, identity)
+        access = Access(PostgresConversations(shared.database))
+        _add_conversations(server, shared, access)
+        add_events(server, shared, access)
+        _add_records(server, shared)
+        _add_searches(server, shared)
+        _add_lifecycle(server, shared, identity.authenticate)
+
+    async def check() -> None:
+        await shared.database.ping()
+        await shared.adapters.vectors.ping()
+
+    middlewares = [authenticated(identity.authenticate)]
+    return ServiceSpec(SERVICES, register, middlewares, check, LASTING_METHODS)
+
+
+def _identity(shared: Shared) -> Identity:
+    settings = shared.settings
+    tenants = PostgresTenants(shared.database)
+    signing_keys = PostgresSigningKeys(shared.database)
+    secret_box = SecretBox(settings.secrets_key_bytes) if settings.secrets_key_bytes else None
+    verify = VerifyUserToken(signing_keys, secret_box)
+    authenticate = Authenticate(
+        tenants, IdentifyEndUser(verify), admin_key_hash=settings.admin_key_hash
+    )
+    return Identity(tenants, signing_keys, secret_box, verify, authenticate)
+
+
+def _add_tenants(server: grpc.aio.Server, identity: Identity) -> None:
+    tenants, signing_keys = identity.tenants, identity.signing_keys
+    tenant_service_pb2_grpc.add_TenantServiceServicer_to_server(
+        compose(
+            tenant_service_pb2_grpc.TenantServiceServicer,
+            TenantHandler(tenants),
+            AgentHandler(tenants, UpdateAgent(tenants, identity.authenticate)),
+            ApiKeyHandler(tenants, RevokeApiKey(tenants, identity.authenticate)),
+            SigningKeyHandler(
+                signing_keys,
+                CreateSigningKey(signing_keys, identity.secret_box),
+                RevokeSigningKey(signing_keys, identity.verify),
+            ),
+        ),
+        server,
+    )
+
+
+def _add_conversations(server: grpc.aio.Server, shared: Shared, access: Access) -> None:
+    conversations = PostgresConversations(shared.database)
+    fork = ForkConversation(
+        PostgresForks(shared.database), shared.adapters.cold, shared.live.notifications
+    )
+    conversation_service_pb2_grpc.add_ConversationServiceServicer_to_server(
+        compose(
+            conversation_service_pb2_grpc.ConversationServiceServicer,
+            ConversationHandler(conversations, access),
+            ConversationStatusHandler(conversations, access),
+            SessionMergeHandler(PostgresSessionMerges(shared.database)),
+            ForkHandler(fork),
+            _transfer(shared),
+        ),
+        server,
+    )
+
+
+def _transfer(shared: Shared) -> TransferHandler:
+    store, cold = PostgresTransfer(shared.database), shared.adapters.cold
+    return TransferHandler(
+        ExportConversation(store, cold),
+        ImportConversations(
+            store,
+            cold,
+            shared.live.notifications,
+            embedding_dimensions=shared.adapters.embedder.dimensions,
+        ),
+    )
+
+
+def _add_records(server: grpc.aio.Server, shared: Shared) -> None:
+    large_events = shared.settings.large_conversation_events
+    relationship_service_pb2_grpc.add_RelationshipServiceServicer_to_server(
+        RelationshipHandler(PostgresRelationships(shared.database)), server
+    )
+    usage_service_pb2_grpc.add_UsageServiceServicer_to_server(
+        UsageHandler(PostgresUsage(shared.database), large_events=large_events), server
+    )
+    provider_service_pb2_grpc.add_ProviderServiceServicer_to_server(
+        ProviderHandler(PostgresProviderLogs(shared.database)), server
+    )
+
+
+def _add_searches(server: grpc.aio.Server, shared: Shared) -> None:
+    embeddings = QueryEmbeddings(shared.adapters.embedder)
+    memory_service_pb2_grpc.add_MemoryServiceServicer_to_server(
+        _memories(shared, embeddings), server
+    )
+    search_service_pb2_grpc.add_SearchServiceServicer_to_server(
+        compose(
+            search_service_pb2_grpc.SearchServiceServicer,
+            SearchHandler(_search(shared, embeddings), shared.search_log),
+            SearchLogHandler(PostgresSearchLog(shared.database)),
+        ),
+        server,
+    )
+
+
+def _memories(shared: Shared, embeddings: QueryEmbeddings) -> MemoryHandler:
+    adapters, memories = shared.adapters, PostgresMemories(shared.database)
+    search = SearchMemories(
+        embeddings=embeddings, vectors=adapters.vectors, memories=memories, outbox=shared.outbox
+    )
+    space = EmbeddingSpace(adapters.embedder.model, adapters.embedder.dimensions)
+    return MemoryHandler(memories, search=search, search_log=shared.search_log, space=space)
+
+
+def _search(shared: Shared, embeddings: QueryEmbeddings) -> SearchEvents:
+    return SearchEvents(
+        embeddings=embeddings,
+        sparse=shared.adapters.sparse,
+        vectors=shared.adapters.vectors,
+        hits=shared.warm(PostgresHits(shared.database)),
+        outbox=shared.outbox,
+    )
+
+
+def _add_lifecycle(server: grpc.aio.Server, shared: Shared, authenticate: Authenticate) -> None:
+    adapters = shared.adapters
+    engine = EngineErasure(adapters.vectors)
+    lifecycle(
+        adapters.database, engine, adapters.cold, forget_key=authenticate.forget_key
+    ).register(server, engine)
+    index_service_pb2_grpc.add_IndexServiceServicer_to_server(
+        IndexHandler(outbox=shared.outbox, vectors=adapters.vectors, embedder=adapters.embedder),
+        server,
+    )
