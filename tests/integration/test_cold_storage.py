@@ -18,7 +18,7 @@ from tests.support.changing import edit, history
 from tests.support.planting import move_to_cold, new_marker, objects_with, plant, tables_with
 from tests.support.raw import failure
 from tests.support.s3 import ObjectServer
-from tests.support.scratch import run
+from tests.support.scratch import ScratchDatabase, run
 from tests.support.storage import (
     RunningStorage,
     Tenant,
@@ -34,6 +34,7 @@ from annals.storage.v1 import resources_pb2 as res
 from annals_client import tool_call, tool_result, user
 from annals_local.postgres import LocalPostgres
 from annals_storage.cold.objects import FsspecObjects
+from annals_storage.cold.warmed import warmed
 from annals_storage.commands.cold_storage import ColdStorage
 from annals_storage.domain.cold_storage import (
     ColdWords,
@@ -42,15 +43,24 @@ from annals_storage.domain.cold_storage import (
     encode,
     folder_of,
 )
+from annals_storage.indexer.mirror import Mirror
+from annals_storage.indexer.worker import Indexer
+from annals_storage.postgres.outbox import PostgresOutbox
 
 
 @asynccontextmanager
 async def service(
-    postgres: LocalPostgres, folder: Path, **settings: object
+    postgres: LocalPostgres | ScratchDatabase, folder: Path, **settings: object
 ) -> AsyncIterator[RunningStorage]:
     """A service with cold storage of its own."""
     async with running_storage(storage_settings(postgres, folder, **settings)) as it:
         yield it
+
+
+@pytest.fixture(scope="module")
+def postgres(own_postgres: LocalPostgres) -> LocalPostgres:
+    """Apart from the session's: these services index, each into an engine of its own."""
+    return own_postgres
 
 
 @pytest.fixture(scope="module", params=["files", "objects"])
@@ -272,6 +282,28 @@ class TestDamage:
         assert restoring.reason == "DEPENDENCY_UNAVAILABLE"
         assert len(healed) == 6
 
+    async def test_holds_up_nobody_elses_mirror(
+        self, scratch: ScratchDatabase, tmp_path: Path
+    ) -> None:
+        async with service(scratch, tmp_path) as own, fresh_tenant(own) as tenant:
+            room = await mixed_conversation(tenant)
+            await move_to_cold(tenant, room)
+            for path in (tmp_path / "cold").rglob("*.jsonl.gz"):
+                path.write_bytes(damaged(path.read_bytes(), "flipped"))
+            assert own.app.indexing is not None
+            own.app.indexing.cancel()
+            await asyncio.wait({own.app.indexing})
+            await tenant.client.conversations.delete(room)
+            await tenant.client.conversations.restore(room)
+            other = await append(tenant.raw, "", user("the lighthouse keeper counts feathers"))
+
+            while await indexer(own).step():
+                pass
+
+            waiting = await tenant.client.index.status(conversation_id=room)
+            done = await tenant.client.index.status(conversation_id=other.conversation_id)
+            assert (waiting.pending_count, done.pending_count) == (6, 0)
+
     def test_the_digest_decides(self) -> None:
         data = encode([ColdWords(uuid4(), content="true")])
         forged = encode([ColdWords(uuid4(), content="false")])
@@ -398,6 +430,19 @@ async def test_everything_planted_is_erased_from_an_object_store_too(
     assert await objects_below(cold, owner, planted.conversation_id) == []
     assert tables_with(postgres, planted.marker) == set()
     assert objects_with(cold.data_dir / "cold", planted.marker) == []
+
+
+def indexer(own: RunningStorage) -> Indexer:
+    """Of this service, to be driven by hand."""
+    adapters = own.adapters
+    outbox = PostgresOutbox(adapters.database)
+    mirror = Mirror(
+        outbox=warmed(outbox, adapters.cold),
+        vectors=adapters.vectors,
+        embedder=adapters.embedder,
+        sparse=adapters.sparse,
+    )
+    return Indexer(outbox=outbox, mirror=mirror, owner="by hand")
 
 
 def objects_of(storage: ColdStorage) -> FsspecObjects:

@@ -79,13 +79,20 @@ async def test_every_row_is_back_as_it_was(tenant: Tenant, postgres: LocalPostgr
     await eventually(tenant.client.index.status, lambda status: status.pending_count == 0)
 
     after = rows_of(postgres, tenant.tenant_id)
-    for table, rows in before.items():
-        assert _comparable(table, after[table]) == _comparable(table, rows), table
+    for table in before:
+        assert _comparable(table, after) == _comparable(table, before), table
 
 
-def _comparable(table: str, rows: list[dict[str, Any]]) -> list[str]:
-    """Without what is made anew: embeddings, and which transaction it was."""
+def _comparable(table: str, tables: dict[str, list[dict[str, Any]]]) -> list[str]:
+    """Without what is made anew: embeddings, and which transaction it was.
+
+    A deleted event has chunks if the indexer came by before the deletion.
+    """
     new = {"chunks": {"chunk_id", "embedding"}, "observations": {"xid"}}.get(table, set())
+    rows = tables[table]
+    if table == "chunks":
+        deleted = {row["event_id"] for row in tables["events"] if row["deleted_at"]}
+        rows = [row for row in rows if row["event_id"] not in deleted]
     return sorted(repr({k: v for k, v in row.items() if k not in new}) for row in rows)
 
 

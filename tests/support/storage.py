@@ -56,7 +56,11 @@ class RunningStorage:
 def storage_settings(
     postgres: LocalPostgres, data_dir: Path, **overrides: object
 ) -> StorageSettings:
-    """Settings for a service of its own over this PostgreSQL."""
+    """Settings for a service of its own over this PostgreSQL.
+
+    It indexes what is in the outbox of this database, into an engine of its own: a test that
+    searches through it needs a database of its own.
+    """
     values: dict[str, object] = {
         "server": ServerSettings(address="127.0.0.1:0", drain_seconds=5),
         "database_url": SecretStr(postgres.app_url),
@@ -111,7 +115,8 @@ async def storage(
     postgres: LocalPostgres, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[RunningStorage]:
     """The storage service of this test session."""
-    async with running_storage(storage_settings(postgres, tmp_path_factory.mktemp("data"))) as it:
+    settings = storage_settings(postgres, tmp_path_factory.mktemp("data"))
+    async with running_storage(settings) as it:
         yield it
 
 

@@ -246,6 +246,13 @@ class DependencyUnavailableError(AnnalsError):
         )
 
 
+class ColdStorageUnavailableError(DependencyUnavailableError):
+    """The words of old events cannot be read: an outage, or one missing or damaged object."""
+
+    def __init__(self) -> None:
+        super().__init__("cold storage")
+
+
 class OverloadedError(AnnalsError):
     """The server is at one of its limits."""
 

@@ -11,7 +11,7 @@ import fsspec
 import structlog
 from fsspec.implementations.local import LocalFileSystem
 
-from annals_common.errors import DependencyUnavailableError
+from annals_common.errors import ColdStorageUnavailableError
 
 T = TypeVar("T")
 log = structlog.get_logger()
@@ -109,7 +109,7 @@ def _attempt(work: Callable[[], T]) -> T:
     except Exception as error:
         # Every file system has errors of its own; none of them says anything about the data.
         log.warning("cold storage does not answer", cause=type(error).__name__)
-        raise DependencyUnavailableError("cold storage") from error
+        raise ColdStorageUnavailableError from error
 
 
 def _sync_folder(folder: str) -> None:

@@ -9,7 +9,7 @@ from typing import Protocol, TypeVar
 from uuid import UUID
 from weakref import WeakValueDictionary
 
-from annals_common.errors import DependencyUnavailableError
+from annals_common.errors import ColdStorageUnavailableError
 from annals_common.principal import Actor
 from annals_storage.domain.changing import (
     EditedEvent,
@@ -102,11 +102,11 @@ class ChangeEvents:
             return await change()
         except EventIsColdError as cold:
             if self._cold_storage is None:
-                raise DependencyUnavailableError("cold storage") from cold
+                raise ColdStorageUnavailableError from cold
             conversation_id, event_id = cold.conversation_id, cold.event_id
         await self._cold_storage.bring_back(tenant_id, conversation_id, [event_id])
         try:
             return await change()
         except EventIsColdError as cold:
             # Taken away again at once: the caller may retry.
-            raise DependencyUnavailableError("cold storage") from cold
+            raise ColdStorageUnavailableError from cold

@@ -15,7 +15,7 @@ import structlog
 from prometheus_client import Counter
 
 from annals_common.errors import (
-    DependencyUnavailableError,
+    ColdStorageUnavailableError,
     NotConfiguredError,
     ResourceNotFoundError,
 )
@@ -60,7 +60,7 @@ class ColdStorage:
     ) -> Moved:
         """Move the words of events up to a seq; return what moved.
 
-        Raises NotConfiguredError, ResourceNotFoundError, DependencyUnavailableError.
+        Raises NotConfiguredError, ResourceNotFoundError, ColdStorageUnavailableError.
         """
         self._store()
         await self._require(tenant_id, conversation_id)
@@ -86,7 +86,7 @@ class ColdStorage:
     ) -> list[Segment]:
         """Move back the segments these events are in; return those segments.
 
-        Raises NotConfiguredError, DependencyUnavailableError.
+        Raises NotConfiguredError, ColdStorageUnavailableError.
         """
         async with self._segments.session(tenant_id, conversation_id) as session:
             segments = await session.segments_of(event_ids)
@@ -97,7 +97,7 @@ class ColdStorage:
     async def fill(self, tenant_id: UUID, events: Sequence[Event]) -> list[Event]:
         """Return the events, in order, with the words of cold ones.
 
-        Raises DependencyUnavailableError when an object is missing or damaged.
+        Raises ColdStorageUnavailableError when an object is missing or damaged.
         """
         found: dict[UUID, ColdWords] = {}
         wanted = {e.event_id: e.cold_segment_id for e in events if is_cold(e)}
@@ -108,7 +108,7 @@ class ColdStorage:
             wanted = await self._look_again(tenant_id, missed, found)
         COLD_FAILURES.labels("missing").inc()
         log.error("cold words missing", segments=sorted({str(one) for one in wanted.values()}))
-        raise DependencyUnavailableError("cold storage")
+        raise ColdStorageUnavailableError
 
     async def check_reach(self, tenant_id: UUID, conversation_id: UUID) -> None:
         """Raises NotConfiguredError when the conversation has segments and there is no store."""
@@ -178,7 +178,7 @@ class ColdStorage:
                     return await self._move_segment(session, tenant_id, conversation_id, until_seq)
             except _EventsChangedError:
                 continue
-        raise DependencyUnavailableError("cold storage")
+        raise ColdStorageUnavailableError
 
     async def _move_segment(
         self,
@@ -204,7 +204,7 @@ class ColdStorage:
         await self._store().write(segment.path, data)
         if await self._store().read(segment.path) != data:
             COLD_FAILURES.labels("damaged").inc()
-            raise DependencyUnavailableError("cold storage")
+            raise ColdStorageUnavailableError
 
     async def _restore_segment(self, tenant_id: UUID, segment: Segment) -> int:
         async with self._segments.session(tenant_id, segment.conversation_id) as session:
@@ -214,7 +214,7 @@ class ColdStorage:
             if words is None:
                 COLD_FAILURES.labels("missing").inc()
                 log.error("cold object missing", segment_id=str(segment.segment_id))
-                raise DependencyUnavailableError("cold storage")
+                raise ColdStorageUnavailableError
             restored = await session.put_back(segment, list(words.values()))
         self._cache.forget(tenant_id, segment.segment_id)
         await self._store().delete(segment.path)
@@ -251,7 +251,7 @@ class ColdStorage:
         except SegmentDamagedError as error:
             COLD_FAILURES.labels("damaged").inc()
             log.exception("cold object damaged", segment_id=str(segment.segment_id))
-            raise DependencyUnavailableError("cold storage") from error
+            raise ColdStorageUnavailableError from error
         return {item.event_id: item for item in words}
 
     def _store(self) -> ObjectStore:

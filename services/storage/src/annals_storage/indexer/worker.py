@@ -6,10 +6,11 @@ import asyncio
 from collections.abc import Sequence
 from datetime import timedelta
 from itertools import groupby
+from uuid import UUID
 
 import structlog
 
-from annals_common.errors import DependencyUnavailableError
+from annals_common.errors import ColdStorageUnavailableError, DependencyUnavailableError
 from annals_storage.domain.indexing import OutboxEntry
 from annals_storage.indexer.metrics import (
     INDEXER_FAILURES,
@@ -68,6 +69,8 @@ class Indexer:
     async def _settle(self, entries: Sequence[OutboxEntry]) -> None:
         try:
             await self._mirror.refresh(entries)
+        except ColdStorageUnavailableError as error:
+            await self._pause_cold(entries, error)
         except DependencyUnavailableError:
             INDEXER_FAILURES.labels("dependency").inc()
             raise
@@ -75,6 +78,20 @@ class Indexer:
             await self._isolate(entries, error)
         else:
             await self._outbox.acknowledge(self._owner, entries)
+
+    async def _pause_cold(
+        self, entries: Sequence[OutboxEntry], error: ColdStorageUnavailableError
+    ) -> None:
+        """Pause the conversations whose words cannot be read; everybody else's go on."""
+        INDEXER_FAILURES.labels("cold_storage").inc()
+        rooms: dict[UUID, list[OutboxEntry]] = {}
+        for entry in entries:
+            rooms.setdefault(entry.conversation_id, []).append(entry)
+        if len(rooms) == 1:
+            await self._outbox.fail(self._owner, entries, error.message)
+            return
+        for own in rooms.values():
+            await self._settle(own)
 
     async def _isolate(self, entries: Sequence[OutboxEntry], error: Exception) -> None:
         """Find the entry that fails by halving; pause it with its error."""
