@@ -282,6 +282,22 @@ class TestDamage:
         assert restoring.reason == "DEPENDENCY_UNAVAILABLE"
         assert len(healed) == 6
 
+    async def test_is_left_out_of_searches(self, scratch: ScratchDatabase, tmp_path: Path) -> None:
+        async with service(scratch, tmp_path) as own, fresh_tenant(own) as tenant:
+            old = await append(tenant.raw, "", user("the keeper counts heron feathers"))
+            await append(tenant.raw, "", user("the keeper counts feathers of geese"))
+            await eventually(tenant.client.index.status, lambda now: now.pending_count == 0)
+            await move_to_cold(tenant, old.conversation_id)
+            [path] = (tmp_path / "cold").rglob("*.jsonl.gz")
+            path.write_bytes(damaged(path.read_bytes(), "flipped"))
+
+            found = await tenant.client.search.events("heron feathers")
+
+            assert [hit.event.message.content for hit in found.hits] == [
+                "the keeper counts feathers of geese"
+            ]
+            assert list(found.degraded) == ["cold_storage"]
+
     async def test_holds_up_nobody_elses_mirror(
         self, scratch: ScratchDatabase, tmp_path: Path
     ) -> None:

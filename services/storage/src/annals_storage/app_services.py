@@ -211,6 +211,7 @@ def _search(shared: Shared, embeddings: QueryEmbeddings) -> SearchEvents:
         sparse=shared.adapters.sparse,
         vectors=shared.adapters.vectors,
         hits=shared.warm(PostgresHits(shared.database)),
+        hits_as_stored=PostgresHits(shared.database),
         outbox=shared.outbox,
     )
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from uuid import UUID
 
+from annals_common.errors import ColdStorageUnavailableError
 from annals_storage.commands.freshness import FRESHNESS_TIMEOUT, Freshness
 from annals_storage.commands.query_embedding import QueryEmbeddings
 from annals_storage.domain.events import Event
@@ -24,6 +25,8 @@ CANDIDATES_PER_HIT = 4
 MIN_CANDIDATES = 200
 MAX_CANDIDATES = 2_000
 MIRRORED_KINDS = (OutboxKind.EVENT, OutboxKind.CONVERSATION)
+COLD_STORAGE = "cold_storage"
+"""Hits are missing whose words cannot be read now."""
 
 
 class SearchMode(StrEnum):
@@ -78,9 +81,12 @@ class SearchEvents:
         sparse: SparseEncoder,
         vectors: VectorIndex,
         hits: HitStore,
+        hits_as_stored: HitStore,
         outbox: Outbox,
     ) -> None:
+        """`hits_as_stored`: the same without the words of cold events, for when those are out."""
         self._embeddings, self._sparse, self._vectors = embeddings, sparse, vectors
+        self._hits_as_stored = hits_as_stored
         self._hits, self._freshness = hits, Freshness(outbox, MIRRORED_KINDS)
 
     async def __call__(self, search: Search) -> SearchResult:
@@ -92,14 +98,15 @@ class SearchEvents:
         search = await self._with_view(search)
         tenant_id, rooms = search.scope.tenant_id, search.scope.conversation_ids
         fresh = await self._freshness.wait(tenant_id, rooms, search.freshness_seconds)
+        degraded = [] if fresh else [FRESHNESS_TIMEOUT]
         ranking, backlog = await asyncio.gather(
             self._ranking(search), self._freshness.backlog(tenant_id, rooms)
         )
-        hits = await self._read_back(search, ranking)
+        hits = await self._read_back(search, ranking, degraded)
         return SearchResult(
             hits=hits,
             backlog=backlog,
-            degraded=() if fresh else (FRESHNESS_TIMEOUT,),
+            degraded=tuple(dict.fromkeys(degraded)),
             search_time_ms=(time.perf_counter() - started) * 1000,
         )
 
@@ -123,7 +130,9 @@ class SearchEvents:
             query = replace(query, bm25=self._sparse.encode_query(search.query))
         return query
 
-    async def _read_back(self, search: Search, ranking: Ranking) -> tuple[Hit, ...]:
+    async def _read_back(
+        self, search: Search, ranking: Ranking, degraded: list[str]
+    ) -> tuple[Hit, ...]:
         """Walk down the ranking until enough hits stand the test of PostgreSQL."""
         # Without a threshold everything counts, opposite meanings (negative cosines) included.
         ranked = [e for e in ranking.events if not search.min_score or e.score >= search.min_score]
@@ -131,20 +140,34 @@ class SearchEvents:
         while ranked and len(hits) < search.limit:
             missing = search.limit - len(hits)
             batch, ranked = ranked[:missing], ranked[missing:]
-            hits += await self._hits_of(search, ranking, batch)
+            hits += await self._hits_of(search, ranking, batch, degraded)
         return tuple(hits)
 
     async def _hits_of(
-        self, search: Search, ranking: Ranking, batch: Sequence[RankedEvent]
+        self,
+        search: Search,
+        ranking: Ranking,
+        batch: Sequence[RankedEvent],
+        degraded: list[str],
     ) -> list[Hit]:
         wanted = [(ranked.event_id, ranked.chunk_index) for ranked in batch]
-        found = await self._hits.get_hits(search.scope, wanted)
+        found = await self._found(search.scope, wanted, degraded)
         explain = ranking.explain if search.explain else _unexplained
         return [
             _hit(ranked, found[ranked.event_id], explain(ranked.event_id))
             for ranked in batch
             if ranked.event_id in found and _still_in(search.scope, found[ranked.event_id])
         ]
+
+    async def _found(
+        self, scope: SearchScope, wanted: list[tuple[UUID, int]], degraded: list[str]
+    ) -> Mapping[UUID, FoundEvent]:
+        try:
+            return await self._hits.get_hits(scope, wanted)
+        except ColdStorageUnavailableError:
+            degraded.append(COLD_STORAGE)
+        found = await self._hits_as_stored.get_hits(scope, wanted)
+        return {key: hit for key, hit in found.items() if hit.event.cold_segment_id is None}
 
 
 def _unexplained(_event_id: UUID) -> tuple[Component, ...]:
