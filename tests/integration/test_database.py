@@ -93,3 +93,20 @@ async def test_a_server_that_is_not_there_is_unavailable() -> None:
 
     with pytest.raises(DependencyUnavailableError):
         await database.ping()
+
+
+async def test_a_connection_left_in_a_pipeline_is_not_used_again(database: Database) -> None:
+    tenant_id = uuid4()
+    async with database.pool.connection() as connection:
+        process_id = connection.info.backend_pid
+    async with database._connection() as connection:
+        await connection.pipeline().__aenter__()
+
+    async with database.transaction(tenant_id) as transaction:
+        [now] = await transaction.run(
+            "SELECT current_setting('annals.tenant_id', true) AS tenant, pg_backend_pid() AS pid",
+            {},
+        )
+
+    assert now["tenant"] == str(tenant_id)
+    assert now["pid"] != process_id

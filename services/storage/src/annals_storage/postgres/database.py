@@ -18,6 +18,7 @@ from uuid import UUID
 
 import psycopg
 from psycopg import AsyncConnection
+from psycopg.pq import PipelineStatus
 from psycopg.rows import DictRow, dict_row
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
@@ -127,7 +128,11 @@ class Database:
     async def _connection(self) -> AsyncIterator[AsyncConnection[DictRow]]:
         with _translated_errors():
             async with self.pool.connection() as connection:
-                yield cast("AsyncConnection[DictRow]", connection)
+                try:
+                    yield cast("AsyncConnection[DictRow]", connection)
+                finally:
+                    if _is_in_pipeline(connection):
+                        await connection.close()
 
 
 class Transaction:
@@ -156,6 +161,16 @@ async def _execute(
 
 async def _rows(cursor: psycopg.AsyncCursor[DictRow]) -> Rows:
     return await cursor.fetchall() if cursor.description else []
+
+
+def _is_in_pipeline(connection: AsyncConnection[Any]) -> bool:
+    """Whether psycopg could not end a pipeline, as happens when a call is cut off.
+
+    The pool would hand such a connection out again: what is run on it next would not be in the
+    transaction it believes to be in, or be given the results of the call before.
+    """
+    status = connection.pgconn.pipeline_status
+    return status is not PipelineStatus.OFF or connection._pipeline is not None  # noqa: SLF001
 
 
 def _is_cancelled() -> bool:
