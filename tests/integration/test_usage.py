@@ -85,6 +85,14 @@ class TestListUsage:
         assert [sums(row) for row in await usage(tenant)] == [(0, 0, 0, 0)]
         assert await usage(tenant, "MODEL") == []
 
+    async def test_beyond_what_can_be_said_is_the_most_that_can(self, tenant: Tenant) -> None:
+        for _ in range(2):
+            await append(tenant.raw, "", *(answer("m", 2**53) for _ in range(600)))
+
+        [total] = await usage(tenant)
+
+        assert total.input_tokens == 2**63 - 1
+
     async def test_groups_by_one_dimension(self, used: Used) -> None:
         by_model = await usage(used.tenant, "MODEL")
         by_user = await usage(used.tenant, "USER")

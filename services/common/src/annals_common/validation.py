@@ -22,6 +22,8 @@ from annals_common.settings import MAX_RESPONSE_BYTES
 UUID_CHARS = 36
 MAX_PAGE_SIZE = 1_000
 DEFAULT_PAGE_SIZE = 100
+MAX_NESTING_LEVELS = 24
+"""Of a tenant's own data: each is three of the 100 levels that protobuf reads."""
 NANOS_PER_SECOND = 1_000_000_000
 
 T = TypeVar("T")
@@ -135,7 +137,20 @@ def struct(value: Struct, field: str, *, max_bytes: int) -> dict[str, Any]:
         raise LimitExceededError(field, limit=max_bytes, actual=len(encoded), unit="bytes")
     if "\\u0000" in encoded:
         raise FieldInvalidError(field, "must not contain NUL characters")
+    if (levels := nesting_levels(result)) > MAX_NESTING_LEVELS:
+        raise LimitExceededError(field, limit=MAX_NESTING_LEVELS, actual=levels, unit="levels")
     return result
+
+
+def nesting_levels(value: Any) -> int:
+    """Return how many objects and arrays stand one in the other; 0 for anything else."""
+    levels, here = 0, [value]
+    while here := [item for item in here if isinstance(item, dict | list)]:
+        levels += 1
+        here = [
+            inner for item in here for inner in (item.values() if isinstance(item, dict) else item)
+        ]
+    return levels
 
 
 def timestamp(value: Timestamp, field: str) -> datetime:

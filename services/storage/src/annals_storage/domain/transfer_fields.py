@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Any
 
+from annals_common.validation import MAX_NESTING_LEVELS, nesting_levels
+
 MAX_INTEGER = 2**53
 """Beyond it, JSON readers that know only doubles go wrong."""
 _TIME = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{6}Z")
@@ -225,6 +227,8 @@ def document(
             raise _refuse("an object")
         if len(json.dumps(value)) > max_bytes:
             raise _refuse(f"an object of at most {max_bytes:,} bytes")
+        if nesting_levels(value) > MAX_NESTING_LEVELS:
+            raise _refuse(f"an object of at most {MAX_NESTING_LEVELS} levels")
         if check is not None:
             check(value)
 

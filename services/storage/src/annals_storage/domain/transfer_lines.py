@@ -32,7 +32,9 @@ MAX_URI_CHARS = 2_048
 MAX_MEDIA_TYPE_CHARS = 255
 MAX_REQUEST_EVENTS = 1_000
 MAX_SEQ = OPEN_SEQ
-MAX_VERSION = 2**31 - 1
+MAX_VERSION = 10**9
+"""Leaves room for the changes to come."""
+MAX_SUM_TOKENS = 10**15
 CLIENT_CONTEXT_CHARS = {
     "page_url": 2_048,
     "referrer": 2_048,
@@ -252,9 +254,9 @@ LINES: dict[Kind, tuple[Field, ...]] = {
         f.day("day"),
         f.text("model", MAX_NAME_CHARS),
         f.integer("event_count", low=1),
-        f.integer("input_tokens", high=2**63 - 1),
-        f.integer("output_tokens", high=2**63 - 1),
-        f.integer("cached_input_tokens", high=2**63 - 1),
+        f.integer("input_tokens", high=MAX_SUM_TOKENS),
+        f.integer("output_tokens", high=MAX_SUM_TOKENS),
+        f.integer("cached_input_tokens", high=MAX_SUM_TOKENS),
     ),
     Kind.END: (
         f.document("lines", max_bytes=1_000, check=_check_counts),

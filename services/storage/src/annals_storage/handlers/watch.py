@@ -8,6 +8,8 @@ from contextlib import aclosing
 from typing import Any
 from uuid import UUID
 
+import grpc.aio
+
 from annals.storage.v1 import event_service_pb2 as pb
 from annals_common.errors import FieldInvalidError, WatcherTooSlowError
 from annals_common.validation import bounded, optional_uuid
@@ -54,6 +56,9 @@ class WatchHandler:
             await asyncio.wait_for(context.write(response), WRITE_SECONDS)
         except TimeoutError as error:
             raise WatcherTooSlowError from error
+        except grpc.aio.InternalError as error:
+            # Who watched has gone in the middle of an answer.
+            raise asyncio.CancelledError from error
 
 
 def _watched(request: pb.WatchEventsRequest, tenant_id: UUID) -> Watched:

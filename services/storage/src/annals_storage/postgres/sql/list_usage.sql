@@ -21,9 +21,10 @@ grouped AS (
          used.*
   FROM used
 )
-SELECT key, sum(event_count)::bigint AS event_count, sum(input_tokens)::bigint AS input_tokens,
-       sum(output_tokens)::bigint AS output_tokens,
-       sum(cached_input_tokens)::bigint AS cached_input_tokens
+SELECT key, sum(event_count)::bigint AS event_count,
+       least(sum(input_tokens), 9223372036854775807)::bigint AS input_tokens,
+       least(sum(output_tokens), 9223372036854775807)::bigint AS output_tokens,
+       least(sum(cached_input_tokens), 9223372036854775807)::bigint AS cached_input_tokens
 FROM grouped
 WHERE %(cursor)s::text[] IS NULL OR key COLLATE "C" > %(cursor)s COLLATE "C"
 GROUP BY key
