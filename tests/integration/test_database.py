@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from uuid import UUID, uuid4
 
@@ -95,18 +96,35 @@ async def test_a_server_that_is_not_there_is_unavailable() -> None:
         await database.ping()
 
 
-async def test_a_connection_left_in_a_pipeline_is_not_used_again(database: Database) -> None:
-    tenant_id = uuid4()
-    async with database.pool.connection() as connection:
-        process_id = connection.info.backend_pid
-    async with database._connection() as connection:
-        await connection.pipeline().__aenter__()
+_WHO = "SELECT current_setting('annals.tenant_id', true) AS tenant, pg_backend_pid() AS process"
 
-    async with database.transaction(tenant_id) as transaction:
-        [now] = await transaction.run(
-            "SELECT current_setting('annals.tenant_id', true) AS tenant, pg_backend_pid() AS pid",
-            {},
-        )
 
-    assert now["tenant"] == str(tenant_id)
-    assert now["pid"] != process_id
+async def test_a_connection_is_used_again(database: Database) -> None:
+    processes = set()
+    for _ in range(REPETITIONS):
+        [[now]] = await database.run(TENANT, (_WHO, {}))
+        processes.add(now["process"])
+        async with database.transaction(TENANT) as transaction:
+            [now] = await transaction.run(_WHO, {})
+        processes.add(now["process"])
+
+    assert len(processes) == 1
+
+
+async def test_a_call_cut_off_anywhere_leaves_no_pipeline(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # psycopg gives way to other tasks wherever it may, as it does when the process is busy.
+    monkeypatch.setattr(psycopg.waiting, "MAX_BUSY_TIME", 0.0)
+    for turns in range(40):
+        running = asyncio.create_task(database.run(TENANT, (_WHO, {})))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        running.cancel()
+        await asyncio.wait({running})
+
+        tenant_id = uuid4()
+        async with database.transaction(tenant_id) as transaction:
+            [now] = await transaction.run(_WHO, {})
+
+        assert now["tenant"] == str(tenant_id), f"cancelled at turn {turns}"

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 POLL_SECONDS = 0.01
-TIMEOUT_S = 60.0
+TIMEOUT_S = 15.0
 
 T = TypeVar("T")
 

@@ -164,13 +164,15 @@ async def _rows(cursor: psycopg.AsyncCursor[DictRow]) -> Rows:
 
 
 def _is_in_pipeline(connection: AsyncConnection[Any]) -> bool:
-    """Whether psycopg could not end a pipeline, as happens when a call is cut off.
+    """Whether a pipeline was begun and not ended.
 
-    The pool would hand such a connection out again: what is run on it next would not be in the
-    transaction it believes to be in, or be given the results of the call before.
+    psycopg gives way to other tasks after it has entered a pipeline and before it is bound to
+    leave it; a task that is cancelled there leaves the connection in the pipeline. The pool would
+    hand it out again: what is run on it next would not be in the transaction it believes to be in.
     """
+    # The status is a number, not a member of PipelineStatus.
     status = connection.pgconn.pipeline_status
-    return status is not PipelineStatus.OFF or connection._pipeline is not None  # noqa: SLF001
+    return status != PipelineStatus.OFF or connection._pipeline is not None  # noqa: SLF001
 
 
 def _is_cancelled() -> bool:
