@@ -16,13 +16,19 @@ from hypothesis import given, seed
 from hypothesis import strategies as st
 from tests.fuzz.conftest import Fuzzed
 from tests.fuzz.generated import PROFILE, SEED, check, messages
-from tests.support.raw import STREAMING, Raw, RpcFailedError, failure_of, methods, path_of
+from tests.support.raw import (
+    STREAMING,
+    WRITE_TOO_LATE,
+    Raw,
+    RpcFailedError,
+    failure_of,
+    methods,
+    path_of,
+)
 
 ANSWERS = 3
 TIMEOUT_S = 0.5
 MAX_MESSAGES = 3
-WRITE_TOO_LATE = "Internal error from Core"
-"""What gRPC's client makes of a message that it sent when the call had ended already."""
 
 
 @pytest.mark.parametrize("name", sorted(STREAMING))

@@ -8,10 +8,10 @@ from uuid import UUID, uuid4
 
 import pytest
 from prometheus_client import REGISTRY
-from tests.support.appending import append
+from tests.support.appending import append, empty_conversation
 from tests.support.indexing import indexed
 from tests.support.memories import find, remembered
-from tests.support.raw import failure
+from tests.support.raw import Raw, failure
 from tests.support.storage import (
     RunningStorage,
     Tenant,
@@ -22,6 +22,12 @@ from tests.support.storage import (
 from tests.support.waiting import eventually
 
 from annals.storage.v1 import search_service_pb2 as pb
+from annals.storage.v1.erasure_service_pb2 import (
+    EraseConversationRequest,
+    EraseTenantRequest,
+    EraseUserRequest,
+)
+from annals.storage.v1.tenant_service_pb2 import GetTenantRequest
 from annals_client import user
 from annals_common.errors import DependencyUnavailableError
 from annals_common.principal import Actor
@@ -117,7 +123,7 @@ class TestPages:
     @pytest.fixture
     async def rooms(self, storage: RunningStorage, tenant: Tenant) -> list[UUID]:
         """Nine searches, a minute apart, in two conversations by turns."""
-        rooms = [uuid4(), uuid4()]
+        rooms = [UUID(await empty_conversation(tenant)) for _ in range(2)]
         start = datetime(2026, 1, 1, tzinfo=UTC)
         searches = [
             LoggedSearch(
@@ -177,13 +183,20 @@ class Unreachable:
         raise DependencyUnavailableError("postgresql")
 
 
-def record(log: SearchLog, tenant: Tenant, query: str) -> None:
+def record(
+    log: SearchLog,
+    tenant: Tenant,
+    query: str,
+    *,
+    actor: Actor = Actor(),  # noqa: B008 - frozen
+    conversation_ids: tuple[UUID, ...] = (),
+) -> None:
     log.record(
         UUID(tenant.tenant_id),
-        Actor(),
+        actor,
         kind=SearchLogKind.EVENTS,
         query=query,
-        conversation_ids=(),
+        conversation_ids=conversation_ids,
         scores=(),
         search_time_ms=1.0,
     )
@@ -236,3 +249,46 @@ class TestQueue:
                     await raw.call("SearchEvents", request)
 
             assert len(await logged(tenant)) == 20
+
+
+class TestErasedMeanwhile:
+    """Searches that wait to be logged while what they were about is erased."""
+
+    async def test_a_conversation(self, storage: RunningStorage, tenant: Tenant) -> None:
+        log = SearchLog(PostgresSearchLog(storage.adapters.database))
+        kept, erased = [UUID(await empty_conversation(tenant)) for _ in range(2)]
+        record(log, tenant, "kept", conversation_ids=(kept,))
+        record(log, tenant, "erased", conversation_ids=(erased,))
+        request = EraseConversationRequest(conversation_id=str(erased))
+        await tenant.raw.call("EraseConversation", request)
+
+        await log.flush()
+
+        assert [entry.query for entry in await logged(tenant)] == ["kept"]
+
+    async def test_a_user(self, storage: RunningStorage, tenant: Tenant) -> None:
+        log = SearchLog(PostgresSearchLog(storage.adapters.database))
+        record(log, tenant, "of another", actor=Actor(user_id="ben"))
+        record(log, tenant, "before", actor=Actor(user_id="ann"))
+        await tenant.raw.call("EraseUser", EraseUserRequest(user_id="ann"))
+        record(log, tenant, "after", actor=Actor(user_id="ann"))
+
+        await log.flush()
+
+        assert {entry.query for entry in await logged(tenant)} == {"of another", "after"}
+
+    async def test_a_tenant(self, storage: RunningStorage, admin: Raw) -> None:
+        log = SearchLog(PostgresSearchLog(storage.adapters.database))
+        async with fresh_tenant(storage) as doomed:
+            record(log, doomed, "too late")
+            tenant_id = doomed.tenant_id
+            read = GetTenantRequest(tenant_id=tenant_id)
+            name = (await admin.call("GetTenant", read)).tenant.display_name
+            request = EraseTenantRequest(tenant_id=tenant_id, confirm_display_name=name)
+            await admin.call("EraseTenant", request)
+
+        await log.flush()
+
+        query = SearchLogQuery(limit=1)
+        store = PostgresSearchLog(storage.adapters.database)
+        assert await store.page(UUID(tenant_id), query) == []

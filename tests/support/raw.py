@@ -46,6 +46,8 @@ STREAMING = frozenset(
 )
 TIMEOUT_S = 30.0
 MAX_MESSAGE_BYTES = 100 * 1024 * 1024
+WRITE_TOO_LATE = "Internal error from Core"
+"""What grpc.aio makes of a message that it sent when the call had ended already."""
 
 
 def methods() -> dict[str, MethodDescriptor]:
@@ -176,6 +178,19 @@ class Raw:
             response_deserializer=GetMessageClass(method.output_type).FromString,
         )
         return stub(requests, timeout=timeout_s, metadata=self.metadata())
+
+    async def append_one(self, request: Message) -> Any:
+        """Send one message on a StreamAppendEvents call; return the first answer."""
+        while True:
+            stream = self.stream_append()
+            try:
+                await stream.write(request)
+                await stream.done_writing()
+                return await stream.read()
+            except grpc.aio.AioRpcError as error:
+                # The call was refused before the message was sent, and the reason is lost.
+                if error.details() != WRITE_TOO_LATE:
+                    raise
 
     def stream_append(self, *, timeout_s: float = TIMEOUT_S) -> Any:
         """Open a StreamAppendEvents call."""

@@ -379,7 +379,4 @@ async def send(tenant: Tenant, name: str, request: Any) -> Any:
         return await tenant.raw.upload(name, [request])
     if name != "StreamAppendEvents":
         return await tenant.raw.call(name, request)
-    stream = tenant.raw.stream_append()
-    await stream.write(request)
-    await stream.done_writing()
-    return await stream.read()
+    return await tenant.raw.append_one(request)

@@ -113,6 +113,7 @@ class PostgresErasure:
         async with self._database.transaction(tenant_id) as tx:
             await tx.run(sql("erase_lock"), params)
             await _erase_events(tx, receipt_id, params)
+            await _lock_search_log(tx, tenant_id)
             [counts] = await tx.run(sql("erase_conversation"), params)
             await _add(tx, tenant_id, receipt_id, counts)
 
@@ -135,6 +136,7 @@ class PostgresErasure:
         params = {"tenant_id": tenant_id, "user_id": user_id}
         async with self._database.transaction(tenant_id) as tx:
             await tx.run(_UNLIMITED, {})
+            await _lock_search_log(tx, tenant_id)
             [counts] = await tx.run(sql("erase_user"), params)
             await _add(tx, tenant_id, receipt_id, counts)
 
@@ -150,6 +152,7 @@ class PostgresErasure:
         """Erase what is left of a tenant; False: conversations were added meanwhile."""
         try:
             async with self._database.transaction(tenant_id) as tx:
+                await _lock_search_log(tx, tenant_id)
                 [counts] = await tx.run(sql("erase_tenant"), {"tenant_id": tenant_id})
                 await _add(tx, tenant_id, receipt_id, counts)
         except errors.ForeignKeyViolation:
@@ -182,6 +185,10 @@ class PostgresErasure:
             await tx.run(_UNLIMITED, {})
             [row] = await tx.run(sql(name), params)
         return row
+
+
+async def _lock_search_log(tx: Transaction, tenant_id: UUID) -> None:
+    await tx.run(sql("search_log_lock"), {"tenant_id": tenant_id, "shared": False})
 
 
 async def _erase_events(tx: Transaction, receipt_id: UUID, params: Params) -> int:

@@ -8,6 +8,7 @@ from uuid import UUID
 from psycopg.rows import DictRow
 
 from annals_common.principal import Actor
+from annals_storage.domain.erasure import user_subject
 from annals_storage.domain.search_log import LoggedSearch, SearchLogKind, SearchLogQuery
 from annals_storage.postgres.database import Database, sql
 
@@ -21,7 +22,7 @@ class PostgresSearchLog:
         self._database = database
 
     async def write(self, tenant_id: UUID, searches: Sequence[LoggedSearch]) -> None:
-        """Keep searches of one tenant."""
+        """Keep searches of one tenant, save those whose subjects were erased meanwhile."""
         params = {
             "tenant_id": tenant_id,
             **{name: [getattr(search, name) for search in searches] for name in _OWN},
@@ -29,8 +30,12 @@ class PostgresSearchLog:
                 name: [getattr(search.actor, name) for search in searches]
                 for name in Actor.__slots__
             },
+            "user_subject": [_subject(tenant_id, search.actor.user_id) for search in searches],
         }
-        await self._database.run(tenant_id, (sql("write_search_log"), params))
+        lock = {"tenant_id": tenant_id, "shared": True}
+        await self._database.run(
+            tenant_id, (sql("search_log_lock"), lock), (sql("write_search_log"), params)
+        )
 
     async def page(self, tenant_id: UUID, query: SearchLogQuery) -> list[LoggedSearch]:
         """Return one page, newest first."""
@@ -43,6 +48,10 @@ class PostgresSearchLog:
         }
         [rows] = await self._database.run(tenant_id, (sql("list_search_log"), params))
         return [_search_from(row) for row in rows]
+
+
+def _subject(tenant_id: UUID, user_id: str | None) -> str | None:
+    return None if user_id is None else user_subject(tenant_id, user_id)
 
 
 def _search_from(row: DictRow) -> LoggedSearch:
