@@ -5,20 +5,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 from typing import Any
 from uuid import UUID, uuid4
 
 import grpc
+import psycopg
 import pytest
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.struct_pb2 import Struct
 from google.protobuf.timestamp_pb2 import Timestamp
-from tests.support.appending import append, state
+from tests.support.appending import append, empty_conversation, listed, state
+from tests.support.locks import waiting_for_lock
 from tests.support.messages import Path, dotted, is_string, leaf_fields, new, put
 from tests.support.raw import Failure, failure, methods, path_of, unary_methods
 from tests.support.storage import Tenant
 from tests.support.valid_requests import ADMIN_ONLY, VALID, send
+from tests.support.waiting import eventually
 
 from annals.storage.v1 import event_service_pb2 as event_pb
 from annals.storage.v1 import resources_pb2 as res
@@ -26,6 +30,7 @@ from annals.storage.v1 import search_service_pb2 as search_pb
 from annals.storage.v1 import tenant_service_pb2 as tenant_pb
 from annals_client import tool_call, user
 from annals_common.paging import encode_page_token
+from annals_local.postgres import LocalPostgres
 
 MEBIBYTE = 1024 * 1024
 OUTPUT_ONLY = {
@@ -556,13 +561,27 @@ class TestTransport:
             else {("UNIMPLEMENTED", "METHOD_UNKNOWN"), ("UNAUTHENTICATED", "CREDENTIALS_INVALID")}
         )
 
-    async def test_a_deadline_that_has_passed_stores_nothing(self, tenant: Tenant) -> None:
-        request = event_pb.AppendEventsRequest(events=[user("late")])
+    async def test_a_deadline_that_passes_in_the_line_stores_nothing(
+        self, postgres: LocalPostgres, tenant: Tenant
+    ) -> None:
+        room = await empty_conversation(tenant)
+        with psycopg.connect(postgres.admin_url) as connection:
+            connection.execute(
+                "SELECT FROM annals.conversations WHERE conversation_id = %s FOR UPDATE", [room]
+            )
+            first = asyncio.create_task(append(tenant.raw, room, user("before")))
+            await eventually(
+                lambda: waiting_for_lock(postgres, "append_lock"), lambda now: now == 1
+            )
+            request = event_pb.AppendEventsRequest(conversation_id=room, events=[user("late")])
 
-        refused = await failure(tenant.raw.call("AppendEvents", request, timeout_s=1e-9))
+            refused = await failure(tenant.raw.call("AppendEvents", request, timeout_s=0.1))
 
+        await first
+        await append(tenant.raw, room, user("after"))
         assert refused.code is grpc.StatusCode.DEADLINE_EXCEEDED
-        assert [c async for c in tenant.client.conversations.list()] == []
+        stored = [event.message.content for event in await listed(tenant, room)]
+        assert stored == ["before", "after"]
 
     async def test_odd_request_ids_and_metadata_do_no_harm(self, tenant: Tenant) -> None:
         method = methods()["ListConversations"]

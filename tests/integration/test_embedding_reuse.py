@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from uuid import UUID
 
+import pytest
 from tests.support.appending import append, empty_conversation, ids
-from tests.support.indexing import EmbeddingWork, indexed
+from tests.support.indexing import EmbeddingWork, indexed, nothing_to_index
 from tests.support.memories import remembered, update
 from tests.support.storage import RunningStorage, Tenant
 
@@ -13,11 +14,18 @@ from annals.storage.v1 import conversation_service_pb2 as conversation_pb
 from annals.storage.v1 import event_service_pb2 as event_pb
 from annals.storage.v1 import resources_pb2 as res
 from annals_client import user
+from annals_local.postgres import LocalPostgres
 from annals_storage.domain.search import SearchScope
 from annals_storage.postgres.outbox import PostgresOutbox
 
 FACTS = [f"Fact number {number}: the lighthouse has {number} lamps." for number in range(6)]
 LONG = " ".join(f"Paragraph {n} speaks of budgets, meetings and minutes." for n in range(120))
+
+
+@pytest.fixture(autouse=True)
+async def quiet(postgres: LocalPostgres) -> None:
+    """What earlier tests left to index does not count as work of these."""
+    await nothing_to_index(postgres)
 
 
 async def remember(tenant: Tenant, *texts: str) -> tuple[str, list[str]]:

@@ -9,8 +9,9 @@ from uuid import UUID, uuid4
 import pytest
 from tests.support.appending import append, empty_conversation, ids, listed, state
 from tests.support.changing import delete, edit, history, restore, store
+from tests.support.locks import waiting_for_lock
 from tests.support.raw import Failure, failure, outcome
-from tests.support.scratch import as_tenant, run
+from tests.support.scratch import as_tenant
 from tests.support.storage import RunningStorage, Tenant
 from tests.support.waiting import eventually
 
@@ -425,15 +426,14 @@ class TestDeleting:
         room, event_id = await one_event(tenant, user("x"))
         params = {"tenant_id": UUID(tenant.tenant_id), "event_id": UUID(event_id), "deleted": True}
         params |= {"api_key_id": None, "user_id": None, "session_id": None}
-        query = "SELECT count(*) AS n FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
 
         async with storage.adapters.database.transaction(UUID(tenant.tenant_id)) as other:
             await other.run(sql("lock_event_conversation"), params)
             await other.run(sql("set_event_deleted"), params)
             waiting = asyncio.create_task(delete(tenant.raw, event_id))
             await eventually(
-                lambda: asyncio.to_thread(run, postgres.admin_url, query),
-                lambda rows: rows[0]["n"] == 1,
+                lambda: waiting_for_lock(postgres, "lock_event_conversation"),
+                lambda count: count == 1,
             )
         deleted = await waiting
 

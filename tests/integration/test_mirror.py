@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+from typing import cast
 from uuid import UUID, uuid4
 
 from tests.support.appending import append
+from tests.support.scratch import ScratchDatabase
 from tests.support.storage import RunningStorage, Tenant
 from tests.support.waiting import eventually
 
 from annals_client import user
+from annals_storage.app_adapters import cancelled
 from annals_storage.commands.verifying import reindex, verify_mirror
+from annals_storage.domain.conversations import NewConversation
 from annals_storage.indexer.mirror import Mirror
-from annals_storage.indexer.worker import Indexer
+from annals_storage.indexer.worker import LEASE, Indexer
+from annals_storage.postgres.conversations import PostgresConversations
+from annals_storage.postgres.database import Database
 from annals_storage.postgres.outbox import PostgresOutbox
 from annals_storage.postgres.tenants import PostgresTenants
 
 
-async def test_a_lost_mirror_is_seen_and_made_anew(storage: RunningStorage, tenant: Tenant) -> None:
-    adapters = storage.adapters
+async def test_a_lost_mirror_is_seen_and_made_anew(
+    own_storage: RunningStorage, own_tenant: Tenant
+) -> None:
+    adapters, tenant = own_storage.adapters, own_tenant
     tenants, outbox = PostgresTenants(adapters.database), PostgresOutbox(adapters.database)
     stored = await append(tenant.raw, "", user("The lighthouse keeper left at noon."))
     await eventually(tenant.client.index.status, lambda now: now.pending_count == 0)
@@ -34,8 +42,8 @@ async def test_a_lost_mirror_is_seen_and_made_anew(storage: RunningStorage, tena
     assert [hit.event.seq for hit in found.hits] == [1]
 
 
-async def test_an_indexer_ends_whenever_it_is_cancelled(storage: RunningStorage) -> None:
-    adapters = storage.adapters
+async def test_an_indexer_ends_whenever_it_is_cancelled(own_storage: RunningStorage) -> None:
+    adapters = own_storage.adapters
     outbox = PostgresOutbox(adapters.database)
     mirror = Mirror(
         outbox=outbox, vectors=adapters.vectors, embedder=adapters.embedder, sparse=adapters.sparse
@@ -51,3 +59,29 @@ async def test_an_indexer_ends_whenever_it_is_cancelled(storage: RunningStorage)
         done, _ = await asyncio.wait({running}, timeout=10)
         assert done, f"still running after a cancellation at turn {turns}"
         assert running.cancelled()
+
+
+async def test_an_indexer_that_ends_gives_its_leases_back(scratch: ScratchDatabase) -> None:
+    tenant_id, conversation_id = uuid4(), uuid4()
+    scratch.admin("INSERT INTO annals.tenants VALUES (%s, 'x')", [tenant_id])
+    database = Database(scratch.app_url)
+    await database.open()
+    outbox = PostgresOutbox(database)
+    await PostgresConversations(database).create(tenant_id, NewConversation(conversation_id, b""))
+    await outbox.enqueue_tenant(tenant_id)
+    refreshing = asyncio.Event()
+
+    class Stuck:
+        async def refresh(self, _entries: object) -> None:
+            refreshing.set()
+            await asyncio.Event().wait()
+
+    indexer = Indexer(outbox=outbox, mirror=cast("Mirror", Stuck()), owner="ending")
+    running = asyncio.create_task(indexer.run())
+    await refreshing.wait()
+
+    await cancelled(running)
+
+    [entry] = await outbox.claim("another", limit=10, lease=LEASE)
+    assert entry.conversation_id == conversation_id
+    await database.close()

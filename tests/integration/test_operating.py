@@ -33,22 +33,6 @@ SERVING = health_pb2.HealthCheckResponse.SERVING
 NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
 
 
-@pytest.fixture(scope="module")
-async def service(
-    own_postgres: LocalPostgres, storage: RunningStorage, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[RunningStorage]:
-    path = tmp_path_factory.mktemp("operating")
-    (path / "models").symlink_to(storage.data_dir / "models")
-    async with running_storage(storage_settings(own_postgres, path)) as it:
-        yield it
-
-
-@pytest.fixture
-async def own_tenant(service: RunningStorage) -> AsyncIterator[Tenant]:
-    async with fresh_tenant(service) as it:
-        yield it
-
-
 async def status(tenant: Tenant, name: str = "") -> int:
     stub: Any = health_pb2_grpc.HealthStub(tenant.raw.channel)
     return int((await stub.Check(health_pb2.HealthCheckRequest(service=name))).status)

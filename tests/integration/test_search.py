@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -14,14 +12,12 @@ from tests.support.storage import (
     RunningStorage,
     Tenant,
     fresh_tenant,
-    running_storage,
-    storage_settings,
 )
 from tests.support.waiting import eventually
 
 from annals.storage.v1 import search_service_pb2 as pb
 from annals_client import assistant, error, system, tool_call, tool_result, user
-from annals_local.postgres import LocalPostgres
+from annals_storage.app_adapters import cancelled
 
 FACTS = [
     "My sister Ingrid keeps bees on the roof of her house in Bergen.",
@@ -373,14 +369,7 @@ async def unindexed(idle: RunningStorage) -> AsyncIterator[Tenant]:
 
 
 @pytest.fixture(scope="module")
-async def idle(
-    own_postgres: LocalPostgres, storage: RunningStorage, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[RunningStorage]:
-    path = tmp_path_factory.mktemp("idle")
-    (path / "models").symlink_to(storage.data_dir / "models")
-    async with running_storage(storage_settings(own_postgres, path)) as service:
-        assert service.app.indexing is not None
-        service.app.indexing.cancel()
-        with suppress(asyncio.CancelledError):
-            await service.app.indexing
-        yield service
+async def idle(own_storage: RunningStorage) -> RunningStorage:
+    assert own_storage.app.indexing is not None
+    await cancelled(own_storage.app.indexing)
+    return own_storage

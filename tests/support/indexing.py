@@ -2,20 +2,39 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
 from prometheus_client import Counter
+from tests.support.scratch import run
 from tests.support.storage import Tenant
 from tests.support.waiting import eventually
 
+from annals_local.postgres import LocalPostgres
 from annals_storage.indexer.metrics import EMBEDDED_CHUNKS, REUSED_CHUNKS
 
 
 async def indexed(tenant: Tenant) -> None:
     """Wait until everything is mirrored."""
     await eventually(tenant.client.index.status, lambda status: status.pending_count == 0)
+
+
+_DUE = """
+SELECT count(*) AS due FROM annals.outbox
+WHERE parked_at IS NULL AND (lease_owner IS NOT NULL OR available_at <= now())
+"""
+
+
+async def nothing_to_index(postgres: LocalPostgres) -> None:
+    """Wait until the indexer of the session's service has nothing of anybody's to do."""
+
+    async def due() -> int:
+        [row] = await asyncio.to_thread(run, postgres.admin_url, _DUE)
+        return int(row["due"])
+
+    await eventually(due, lambda now: now == 0)
 
 
 @dataclass(slots=True)

@@ -120,6 +120,24 @@ async def storage(
         yield it
 
 
+@pytest.fixture(scope="module")
+async def own_storage(
+    own_postgres: LocalPostgres, storage: RunningStorage, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[RunningStorage]:
+    """A service for one module alone, with nothing of others in its database and its engine."""
+    path = tmp_path_factory.mktemp("own")
+    (path / "models").symlink_to(storage.data_dir / "models")
+    async with running_storage(storage_settings(own_postgres, path)) as it:
+        yield it
+
+
+@pytest.fixture
+async def own_tenant(own_storage: RunningStorage) -> AsyncIterator[Tenant]:
+    """A tenant of `own_storage`."""
+    async with fresh_tenant(own_storage) as it:
+        yield it
+
+
 @asynccontextmanager
 async def fresh_tenant(storage: RunningStorage) -> AsyncIterator[Tenant]:
     async with storage.client("") as admin:

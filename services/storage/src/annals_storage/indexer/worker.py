@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import timedelta
 from itertools import groupby
 from uuid import UUID
@@ -26,6 +27,7 @@ LEASE = timedelta(seconds=30)
 IDLE_SECONDS = 0.05
 OUTAGE_SECONDS = 1.0
 TOTALS_SECONDS = 1.0
+RELEASE_SECONDS = 2.0
 log = structlog.get_logger()
 
 
@@ -42,10 +44,17 @@ class Indexer:
         self._outbox, self._mirror, self._owner = outbox, mirror, owner
 
     async def run(self) -> None:
-        """Mirror forever. Leases left by an earlier run under the same name are taken over."""
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._work())
-            tasks.create_task(self._measure())
+        """Mirror forever. Leases left by an earlier run under the same name are taken over.
+
+        At its end, leases are given back, so that others need not wait until they expire.
+        """
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._work())
+                tasks.create_task(self._measure())
+        finally:
+            with suppress(DependencyUnavailableError, TimeoutError):
+                await asyncio.wait_for(self._outbox.release(self._owner), RELEASE_SECONDS)
 
     async def _work(self) -> None:
         released = False
