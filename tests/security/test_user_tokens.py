@@ -233,6 +233,9 @@ FORGED: dict[str, Callable[[World], str]] = {
     "unused bits of the signature": lambda w: last_bits(w.hs.sign()),
     # keys
     "unknown kid": headed(kid=str(uuid4())),
+    "kid in upper case": lambda w: w.made(
+        {**w.header, "kid": w.header["kid"].upper()}, valid_claims()
+    ),
     "no kid": lambda w: w.made({"alg": "HS256"}, valid_claims()),
     "kid of another of our keys": lambda w: w.made(
         {**w.header, "kid": w.signers["RS256"].key_id}, valid_claims()

@@ -168,7 +168,11 @@ def timestamp(value: Timestamp, field: str) -> datetime:
 def enum(value: int, mapping: Mapping[int, T], field: str) -> T:
     """Map an enum's number; 0 and unknown numbers are refused."""
     if value not in mapping:
-        raise FieldInvalidError(field, "is required: one of the known values", value)
+        known = ", ".join(str(number) for number in sorted(mapping))
+        wanted = f"one of the values numbered {known}"
+        raise FieldInvalidError(
+            field, f"must be {wanted}" if value else f"is required: {wanted}", value
+        )
     return mapping[value]
 
 

@@ -23,7 +23,6 @@ LEEWAY_S = 30
 MAX_LIFETIME_S = 24 * 3_600
 _PART = re.compile(r"[A-Za-z0-9_-]+")
 _HEADERS = frozenset(("alg", "kid", "typ"))
-_UUID_CHARS = 36
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +97,10 @@ def _audiences(value: Any) -> list[Any]:
 
 def _key_id(header: dict[str, Any]) -> UUID:
     key_id = _text(header, "kid")
-    if len(key_id) != _UUID_CHARS:
-        raise ValueError("kid is not a UUID")
-    return UUID(key_id)
+    key = UUID(key_id)
+    if str(key) != key_id:
+        raise ValueError("kid is not a UUID as we write it")
+    return key
 
 
 def _object(part: str) -> dict[str, Any]:
