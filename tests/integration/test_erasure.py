@@ -419,7 +419,7 @@ class TestRaces:
         run(
             postgres.admin_url,
             "INSERT INTO annals.outbox (tenant_id, kind, key, conversation_id, lease_owner, "
-            "available_at) VALUES (%s, 'event', %s, %s, 'slow', now() + interval '5 seconds')",
+            "available_at) VALUES (%s, 'event', %s, %s, 'slow', now() + interval '1 hour')",
             [tenant_id, event_id, room],
         )
         if scope == "event":

@@ -185,7 +185,8 @@ class PostgresOutbox:
         [rows] = await self._database.run(tenant_id, (sql("acknowledge"), params))
         done = {row["key"] for row in rows}
         if lost := [entry for entry in entries if entry.key not in done]:
-            await self._database.run(tenant_id, (sql("reenqueue"), _columns(lost)))
+            again = {"owner": owner, **_columns(lost)}
+            await self._database.run(tenant_id, (sql("reenqueue"), again))
 
     async def fail(self, owner: str, entries: Sequence[OutboxEntry], error: str) -> None:
         """Pause entries of one tenant after a failure; park those that failed too often."""
