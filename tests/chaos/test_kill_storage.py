@@ -22,6 +22,7 @@ BATCHES_PER_KILL = 6
 WRITERS = 8
 EVENTS_PER_WRITER = 25
 TIMEOUT_S = 120.0
+TEST_TIMEOUT_S = 120 + 30 * KILLS
 AHEAD_TIMEOUT_S = 2.0
 
 
@@ -31,6 +32,7 @@ def local(tmp_path: Path) -> Iterator[LocalRun]:
         yield run
 
 
+@pytest.mark.timeout(TEST_TIMEOUT_S)
 async def test_kill_9_during_a_bulk_import(local: LocalRun) -> None:
     count = BATCH_EVENTS * BATCHES_PER_KILL * (KILLS + 1)
     due = [BATCHES_PER_KILL * number for number in range(1, KILLS + 1)]
