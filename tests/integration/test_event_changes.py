@@ -111,21 +111,13 @@ class TestEditing:
     async def test_an_edited_result_takes_its_tools_name_from_the_call(
         self, tenant: Tenant
     ) -> None:
-        stored = await append(
-            tenant.raw,
-            "",
-            tool_call("c1", "one"),
-            tool_call("c2", "two"),
-            tool_result("c1", "r"),
-            tool_call("c3", "later"),
-        )
+        named = tool_result("c1", "r")
+        named.tool_result.tool_name = "its own"
+        stored = await append(tenant.raw, "", tool_call("c1", "one"), named)
 
-        edited = await edit(tenant.raw, ids(stored)[2], tool_result("c2", "changed"))
-        refused = await failure(edit(tenant.raw, ids(stored)[2], tool_result("c3", "r")))
+        edited = await edit(tenant.raw, ids(stored)[1], tool_result("c1", "changed"))
 
-        assert edited.event.tool_result.tool_name == "two"
-        assert reason(refused) == ("FAILED_PRECONDITION", "TOOL_CALL_NOT_FOUND")
-        assert refused.fields == ("event.tool_result.tool_call_id",)
+        assert edited.event.tool_result.tool_name == "one"
 
     async def test_an_edit_is_searched_instead_of_what_was(self, tenant: Tenant) -> None:
         long = "The quokka sleeps under a bush. " * 60
@@ -250,6 +242,28 @@ class TestRefusedEdits:
             ("INVALID_ARGUMENT", "FIELD_INVALID"),
             ("event.body",),
         )
+
+    async def test_a_call_and_its_result_stay_together(self, tenant: Tenant) -> None:
+        calls = tool_call("c1", "one"), tool_call("c2", "two")
+        stored = await append(tenant.raw, "", *calls, tool_result("c1", "r"))
+        call, _, result = ids(stored)
+
+        refused = [
+            await failure(edit(tenant.raw, call, tool_call("c3", "one"))),
+            await failure(edit(tenant.raw, result, tool_result("c2", "r"))),
+            await failure(edit(tenant.raw, result, tool_result("c3", "r"))),
+        ]
+        await edit(tenant.raw, call, tool_call("c1", "renamed"))
+
+        assert {reason(each) for each in refused} == {("INVALID_ARGUMENT", "FIELD_INVALID")}
+        assert [each.fields for each in refused] == [
+            ("event.tool_call.tool_call_id",),
+            ("event.tool_result.tool_call_id",),
+            ("event.tool_result.tool_call_id",),
+        ]
+        assert "cannot be changed by an edit" in refused[0].message
+        assert (await get(tenant, call)).tool_call.tool_name == "renamed"
+        assert (await get(tenant, result)).version == 1
 
     async def test_an_edit_must_change_something(self, tenant: Tenant) -> None:
         _, event_id = await one_event(tenant, user("x"))

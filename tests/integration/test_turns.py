@@ -135,6 +135,21 @@ class TestStoring:
         names = [stored.event.tool_result.tool_name for stored in (first, second)]
         assert names == ["one", "two"]
 
+    async def test_a_call_that_was_answered_keeps_its_id(self, tenant: Tenant) -> None:
+        room = await empty_conversation(tenant)
+        await store(tenant.raw, room, "t", tool_call("c1", "one"))
+        await store(tenant.raw, room, "t", tool_call("c2", "one"))
+        await append(tenant.raw, room, tool_result("c2", "r"))
+
+        refused = await failure(store(tenant.raw, room, "t", tool_call("c3", "one")))
+        again = await store(tenant.raw, room, "t", tool_call("c2", "two"))
+
+        assert (refused.reason, refused.fields) == (
+            "FIELD_INVALID",
+            ("event.tool_call.tool_call_id",),
+        )
+        assert again.event.tool_call.tool_name == "two"
+
     async def test_a_turn_is_its_conversations_own(self, tenant: Tenant) -> None:
         rooms = [await empty_conversation(tenant) for _ in range(2)]
 

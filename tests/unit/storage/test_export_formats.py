@@ -20,8 +20,9 @@ from annals_storage.domain.export_csv import COLUMNS, CsvWriter
 from annals_storage.domain.export_json import JsonWriter
 from annals_storage.domain.export_markdown import MarkdownWriter, fenced, inline, quoted
 from annals_storage.domain.transfer import Digest, dumped, encode, event_values, former_values, read
-from annals_storage.domain.transfer_fields import LineInvalidError, written_time
+from annals_storage.domain.transfer_fields import LineInvalidError
 from annals_storage.domain.transfer_lines import LINES, Kind
+from annals_storage.domain.transfer_times import written_time
 from annals_storage.handlers import conversation_input, event_input, memory_input, relationships
 from annals_storage.handlers.conversation_status import MAX_SUMMARY_CHARS
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, TypeVar
@@ -80,6 +81,14 @@ def require_text(value: str, field: str, *, max_chars: int) -> str:
     if not value:
         raise FieldInvalidError(field, f"is required: 1–{max_chars:,} characters")
     return text(value, field, max_chars=max_chars)
+
+
+def plain_text(value: str, field: str, *, max_chars: int) -> str:
+    """Return a text without control characters and with at least one character."""
+    require_text(value, field, max_chars=max_chars)
+    if any(unicodedata.category(char) == "Cc" for char in value):
+        raise FieldInvalidError(field, "must not contain control characters", value)
+    return value
 
 
 def long_text(value: str, field: str, *, max_bytes: int) -> str:

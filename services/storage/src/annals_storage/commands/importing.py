@@ -47,6 +47,11 @@ _ID_FIELDS = {
     Kind.RELATIONSHIP: "relationship_id",
 }
 
+_UNFOUNDED = {
+    "parent_event_id": "no earlier event of the conversation; correct it or leave it out",
+    "tool_call_id": "no tool call earlier in the conversation; add the call before the result",
+}
+
 
 @dataclass(slots=True)
 class ImportSummary:
@@ -131,6 +136,7 @@ class _Import:
                     await self._take_step(step)
                 except LineInvalidError as error:
                     raise ImportInvalidError(str(error), line=step.number) from error
+            await self._check_references(steps[-1].section)
 
     async def _take_step(self, step: _Step) -> None:
         if step.kind is Kind.CONVERSATION:
@@ -162,8 +168,20 @@ class _Import:
                 raise ResourceAlreadyExistsError(step.kind, known)
         await self._writer.insert(step.kind, step.section.conversation_id, step.rows_json)
 
+    async def _check_references(self, section: Section) -> None:
+        """Look up what events of the lines that are stored by now name."""
+        references, section.references = section.references, []
+        if self._is_skipped or not references:
+            return
+        conversation_id = section.conversation_id
+        found = await self._writer.unfounded(conversation_id, references)
+        if found is not None:
+            line, name = found
+            raise ImportInvalidError(f"{name} names {_UNFOUNDED[name]}", line=line)
+
     async def _end(self, section: Section) -> None:
         conversation_id = section.conversation_id
+        await self._check_references(section)
         if self._is_skipped:
             if await self._present_digest(conversation_id) != section.digest.hexdigest():
                 raise ResourceAlreadyExistsError("conversation", str(conversation_id))

@@ -16,7 +16,7 @@ from annals_common.errors import (
     VersionMismatchError,
 )
 from annals_common.principal import Actor
-from annals_storage.domain.events import Event, NewEvent, Usage
+from annals_storage.domain.events import Event, EventBody, NewEvent, Usage
 
 
 class ObservationKind(StrEnum):
@@ -151,6 +151,16 @@ def changed(event: Event, values: Mapping[str, Any], now: datetime) -> Event:
     if event.cold_segment_id is not None:
         raise EventIsColdError(event)
     return replace(event, **values, version=event.version + 1, edited_at=now)
+
+
+def check_call_kept(event: Event, body: EventBody) -> None:
+    """Refuse a body with another tool_call_id. Raises FieldInvalidError."""
+    if body.tool_call_id != event.body.tool_call_id:
+        raise FieldInvalidError(
+            f"event.{body.type.value}.tool_call_id",
+            "cannot be changed by an edit; append a call or a result of its own",
+            body.tool_call_id,
+        )
 
 
 def _check_changeable(event: Event) -> None:

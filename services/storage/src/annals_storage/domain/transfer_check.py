@@ -13,23 +13,14 @@ from annals_storage.domain.events import TRUNK, EventType
 from annals_storage.domain.relationships import NodeKind
 from annals_storage.domain.transfer import Digest, Line, place_of
 from annals_storage.domain.transfer_fields import LineInvalidError, is_uuid
+from annals_storage.domain.transfer_history import (
+    Reference,
+    check_event,
+    check_observation,
+    check_tool_input,
+)
 from annals_storage.domain.transfer_lines import Kind, Values
 
-_REQUIRED = {
-    EventType.MESSAGE: ("role", "content"),
-    EventType.TOOL_CALL: ("tool_call_id", "tool_name", "tool_input"),
-    EventType.TOOL_RESULT: ("tool_call_id", "tool_result"),
-    EventType.SYSTEM: ("content",),
-    EventType.ERROR: ("error_type", "error_message"),
-}
-_ALLOWED = {
-    EventType.MESSAGE: {"role", "content", "author_name"},
-    EventType.TOOL_CALL: {"tool_call_id", "tool_name", "tool_input"},
-    EventType.TOOL_RESULT: {"tool_call_id", "tool_name", "tool_result"},
-    EventType.SYSTEM: {"content"},
-    EventType.ERROR: {"error_type", "error_message"},
-}
-_BODY = frozenset().union(*_ALLOWED.values())
 FLOAT16_BYTES = 2
 LENGTH_TOLERANCE = 0.05
 _COUNTED = ("event_count", "message_count", "token_count", "memory_count", "branch_count")
@@ -37,18 +28,25 @@ _COUNTED = ("event_count", "message_count", "token_count", "memory_count", "bran
 
 @dataclass(slots=True)
 class Section:
-    """One conversation of a file, line after line. Raises LineInvalidError."""
+    """One conversation of a file, line after line. Raises LineInvalidError.
+
+    `references`: what its events name; whoever stores them looks it up and empties the list.
+    """
 
     tenant_id: UUID
     embedding_dimensions: int
     digest: Digest = field(default_factory=Digest)
     conversation: Values = field(default_factory=dict)
     ended: bool = False
+    references: list[Reference] = field(default_factory=list)
     _header: Values = field(default_factory=dict)
     _place: int = -1
     _seq: int = 0
     _event: Values = field(default_factory=dict)
     _observed: int = 0
+    _line: int = 0
+    _has_own_event: bool = False
+    _has_lost_call: bool = False
     _sums: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_COUNTED, 0))
     _views: dict[int, list[Part]] = field(
         default_factory=lambda: {TRUNK: [Part(TRUNK, 0, OPEN_SEQ)]}
@@ -62,6 +60,8 @@ class Section:
     def take(self, line: Line) -> None:
         """Judge the next line and count it in."""
         self._check_place(line.kind)
+        self._line = line.number
+        check_tool_input(line.values)
         judges = {
             Kind.HEADER: self._take_header,
             Kind.CONVERSATION: self._take_conversation,
@@ -86,6 +86,8 @@ class Section:
             raise LineInvalidError("a conversation begins with a line header")
         if kind is not Kind.HEADER and kind is not Kind.CONVERSATION and not self.conversation:
             raise LineInvalidError("the line conversation is missing")
+        if kind is not Kind.OBSERVATION:
+            self._check_observed()
         self._place = place
 
     def _take_header(self, values: Values) -> None:
@@ -108,6 +110,7 @@ class Section:
             raise LineInvalidError("branches must stand in order of their numbers")
         if parent not in self._views:
             raise LineInvalidError(f"parent_branch {parent} is not a branch before it")
+        self._check_fork_seq(self._views[parent], fork_seq)
         shared = shared_parts(self._views[parent], fork_seq)
         arrays = [[getattr(part, name) for part in shared] for name in Part.__slots__]
         if arrays != [values["view_branches"], values["view_after"], values["view_until"]]:
@@ -115,37 +118,79 @@ class Section:
         self._views[number] = [*shared, Part(number, fork_seq, OPEN_SEQ)]
         self._sums["branch_count"] += 1
 
+    def _check_fork_seq(self, parent: list[Part], fork_seq: int) -> None:
+        in_view = any(part.after_seq < fork_seq <= part.until_seq for part in parent)
+        if fork_seq >= self.conversation["next_seq"] or (fork_seq and not in_view):
+            raise LineInvalidError("fork_seq must be 0 or of an event that parent_branch shows")
+
     def _take_event(self, values: Values) -> None:
         if values["seq"] != self._seq + 1:
             raise LineInvalidError(f"seq must be {self._seq + 1}: events have no gaps")
         view = self._views.get(values["branch"])
         if view is None or values["seq"] <= view[-1].after_seq:
             raise LineInvalidError(f"branch {values['branch']} does not exist at this seq")
-        check_body(values)
+        check_event(values)
+        self._check_origin(values)
+        self._refer(values)
         self._seq, self._event, self._observed = values["seq"], values, 0
         if "deleted_at" not in values and "erased_at" not in values:
             self._sums["event_count"] += 1
             self._sums["message_count"] += values["type"] == EventType.MESSAGE
             self._sums["token_count"] += values["token_count"]
 
+    def _check_origin(self, values: Values) -> None:
+        """Copies are the first events of a fork, and nothing else is a copy."""
+        if "origin_event_id" not in values:
+            self._has_own_event |= "erased_at" not in values
+        elif "forked_from_conversation_id" not in self.conversation or self._has_own_event:
+            raise LineInvalidError("origin_event_id belongs to the first events of a fork only")
+
+    def _refer(self, values: Values) -> None:
+        """Note what an event, or a former version of one, names."""
+        if "erased_at" in values:
+            self._has_lost_call |= values["type"] == EventType.TOOL_CALL
+            return
+        names = {"parent_event_id": values.get("parent_event_id")}
+        # A fork copies results whose call it does not copy; an erased call lost its id.
+        if (
+            values["type"] == EventType.TOOL_RESULT
+            and "origin_event_id" not in values
+            and not self._has_lost_call
+        ):
+            names["tool_call_id"] = values["tool_call_id"]
+        if any(names.values()):
+            self.references.append(Reference(self._line, values["seq"], **names))
+
+    def _check_observed(self) -> None:
+        """Every version has its observation; erasing takes them all away."""
+        event, self._event = self._event, {}
+        if event and "erased_at" not in event and self._observed != event["version"]:
+            raise LineInvalidError(
+                f"before it, the observation of version {self._observed + 1} of event "
+                f"{event['event_id']} is missing"
+            )
+
     def _take_observation(self, values: Values) -> None:
         if values["event_id"] != self._event.get("event_id"):
             raise LineInvalidError("an observation stands behind its event")
-        if not self._observed < values["version"] <= self._event["version"]:
-            raise LineInvalidError("versions must rise, up to that of the event")
+        if "erased_at" in self._event:
+            raise LineInvalidError("an erased event has no observations; leave it out")
+        if values["version"] != self._observed + 1 or values["version"] > self._event["version"]:
+            raise LineInvalidError("versions must rise by one, from 1 up to that of the event")
         self._observed = values["version"]
+        check_observation(self._event, values)
         if (payload := values.get("payload")) is not None:
-            self._check_payload(values, payload)
+            self._refer_formerly(payload)
 
-    def _check_payload(self, values: Values, payload: Values) -> None:
-        if values["version"] == self._event["version"]:
-            raise LineInvalidError("payload: what an event is now stands in the event itself")
-        for name in ("event_id", "seq", "branch", "type"):
-            if payload[name] != self._event[name]:
-                raise LineInvalidError(f"payload: {name} must be that of the event")
-        check_body(payload)
+    def _refer_formerly(self, payload: Values) -> None:
+        if payload["type"] == EventType.TOOL_CALL:
+            self._has_lost_call |= payload["tool_call_id"] != self._event["tool_call_id"]
+        if (parent := payload.get("parent_event_id")) is not None:
+            self.references.append(Reference(self._line, payload["seq"], parent))
 
     def _take_memory(self, values: Values) -> None:
+        if not values["content"].strip():
+            raise LineInvalidError("content must contain a word")
         check_embedding(values, self.embedding_dimensions)
         self._sums["memory_count"] += 1
 
@@ -177,21 +222,6 @@ class Section:
             raise LineInvalidError(
                 "does not count the lines before it; the file was cut or changed"
             )
-
-
-def check_body(values: Values) -> None:
-    """Judge the members that depend on the type. An erased event has none of them."""
-    kind = EventType(values["type"])
-    present = {name for name in _BODY if name in values}
-    if "erased_at" in values:
-        if present:
-            raise LineInvalidError(f"{min(present)}: an erased event has no words")
-        return
-    for name in _REQUIRED[kind]:
-        if name not in present:
-            raise LineInvalidError(f"{name} is missing in a {kind}")
-    if wrong := present - _ALLOWED[kind]:
-        raise LineInvalidError(f"{min(wrong)} does not belong to a {kind}")
 
 
 def check_embedding(values: Values, dimensions: int) -> None:

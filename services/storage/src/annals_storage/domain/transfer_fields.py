@@ -12,19 +12,18 @@ import json
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
 from typing import Any
 
-from annals_common.validation import MAX_NESTING_LEVELS, nesting_levels
+from annals_common.errors import FieldInvalidError
+from annals_common.validation import MAX_NESTING_LEVELS, nesting_levels, plain_text
 
 MAX_INTEGER = 2**53
 """Beyond it, JSON readers that know only doubles go wrong."""
-_TIME = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{6}Z")
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
-_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
-_TIME_WANTED = "a time such as 2025-10-24T09:30:00.000000Z"
-_DAY_WANTED = "a day such as 2025-10-24"
-_HEX = re.compile(r"(?:[0-9a-f]{2})*")
+_HEX = re.compile(r"[0-9a-f]*")
+HASH_BYTES = 16
+"""Of what callers said."""
+SHA256_BYTES = 32
 
 
 class LineInvalidError(Exception):
@@ -50,14 +49,15 @@ class Field:
     store: Callable[[Any], Any] = lambda value: value
 
 
-def _refuse(wanted: str) -> LineInvalidError:
+def refused(wanted: str) -> LineInvalidError:
+    """Return the error of a value that is not what is wanted."""
     return LineInvalidError(f"must be {wanted}")
 
 
 def _matching(pattern: re.Pattern[str], wanted: str) -> Check:
     def check(value: Any) -> None:
         if not isinstance(value, str) or not pattern.fullmatch(value):
-            raise _refuse(wanted)
+            raise refused(wanted)
 
     return check
 
@@ -74,13 +74,28 @@ def uuids(name: str, *, max_items: int) -> Field:
 
 
 def text(name: str, max_chars: int, *, required: bool = True, min_chars: int = 0) -> Field:
-    """Return a field of a text limited in characters."""
+    """Return a field of a text limited in characters; an optional one is not empty."""
+    low = min_chars if required else max(min_chars, 1)
 
     def check(value: Any) -> None:
-        if not isinstance(value, str) or not min_chars <= len(value) <= max_chars:
-            raise _refuse(f"a text of {min_chars}–{max_chars:,} characters")
+        if not isinstance(value, str) or not low <= len(value) <= max_chars:
+            raise refused(f"a text of {low}–{max_chars:,} characters")
 
     return Field(name, check, required)
+
+
+def plain(name: str, max_chars: int) -> Field:
+    """Return an optional field of a text without control characters."""
+    limited = text(name, max_chars, required=False)
+
+    def check(value: Any) -> None:
+        limited.check(value)
+        try:
+            plain_text(value, name, max_chars=max_chars)
+        except FieldInvalidError as error:
+            raise LineInvalidError(error.violations[0].description) from error
+
+    return Field(name, check, required=False)
 
 
 def long_text(name: str, max_bytes: int, *, required: bool = True) -> Field:
@@ -88,14 +103,21 @@ def long_text(name: str, max_bytes: int, *, required: bool = True) -> Field:
 
     def check(value: Any) -> None:
         if not isinstance(value, str) or len(value.encode()) > max_bytes:
-            raise _refuse(f"a text of at most {max_bytes:,} bytes")
+            raise refused(f"a text of at most {max_bytes:,} bytes")
 
     return Field(name, check, required)
 
 
 def texts(name: str, *, max_items: int, max_chars: int) -> Field:
-    """Return a field of texts."""
-    return Field(name, _list(text(name, max_chars, min_chars=1).check, max_items), dump=list)
+    """Return a field of texts, none of them twice."""
+    check_list = _list(text(name, max_chars, min_chars=1).check, max_items)
+
+    def check(value: Any) -> None:
+        check_list(value)
+        if len(set(value)) != len(value):
+            raise LineInvalidError("must not hold a text twice")
+
+    return Field(name, check, dump=list)
 
 
 def integer(name: str, *, low: int = 0, high: int = MAX_INTEGER, required: bool = True) -> Field:
@@ -111,7 +133,7 @@ def integers(name: str, *, max_items: int, high: int) -> Field:
 def _integer(low: int, high: int) -> Check:
     def check(value: Any) -> None:
         if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-            raise _refuse(f"a whole number between {low:,} and {high:,}")
+            raise refused(f"a whole number between {low:,} and {high:,}")
 
     return check
 
@@ -121,7 +143,7 @@ def fraction(name: str, *, required: bool = True) -> Field:
 
     def check(value: Any) -> None:
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-            raise _refuse("a number between 0 and 1")
+            raise refused("a number between 0 and 1")
 
     return Field(name, check, required, dump=float)
 
@@ -131,7 +153,7 @@ def flag(name: str) -> Field:
 
     def check(value: Any) -> None:
         if not isinstance(value, bool):
-            raise _refuse("true or false")
+            raise refused("true or false")
 
     return Field(name, check)
 
@@ -142,53 +164,36 @@ def choice(name: str, values: Iterable[str], *, required: bool = True) -> Field:
 
     def check(value: Any) -> None:
         if not isinstance(value, str) or value not in known:
-            raise _refuse(f"one of {', '.join(sorted(known))}")
+            raise refused(f"one of {', '.join(sorted(known))}")
 
     return Field(name, check, required, dump=str)
 
 
-def time(name: str, *, required: bool = True) -> Field:
-    """Return a field of a moment, in UTC and to the microsecond."""
+def digest(name: str, *sizes: int, required: bool = True) -> Field:
+    """Return a field of a hash in hexadecimal digits, of one of some sizes in bytes."""
+    wanted = (
+        f"a hash of {' or '.join(str(2 * size) for size in sizes)} lower-case hexadecimal digits"
+    )
 
     def check(value: Any) -> None:
-        if not isinstance(value, str) or not _TIME.fullmatch(value):
-            raise _refuse(_TIME_WANTED)
-        try:
-            datetime.fromisoformat(value)
-        except ValueError as error:
-            raise _refuse(_TIME_WANTED) from error
-
-    return Field(name, check, required, dump=written_time)
-
-
-def written_time(value: datetime) -> str:
-    """Return the moment in UTC and to the microsecond."""
-    utc = value.astimezone(UTC).isoformat(timespec="microseconds")
-    return f"{utc.removesuffix('+00:00')}Z"
-
-
-def day(name: str) -> Field:
-    """Return a field of a day."""
-
-    def check(value: Any) -> None:
-        if not isinstance(value, str) or not _DAY.fullmatch(value):
-            raise _refuse(_DAY_WANTED)
-        try:
-            date.fromisoformat(value)
-        except ValueError as error:
-            raise _refuse(_DAY_WANTED) from error
-
-    return Field(name, check, dump=date.isoformat)
-
-
-def digest(name: str, *, required: bool = True) -> Field:
-    """Return a field of a hash in hexadecimal digits."""
-
-    def check(value: Any) -> None:
-        if not isinstance(value, str) or len(value) > 64 or not _HEX.fullmatch(value):
-            raise _refuse("a hash of at most 64 lower-case hexadecimal digits")
+        _hexadecimal(value, sizes, wanted)
 
     return Field(name, check, required, dump=lambda v: bytes(v).hex(), store=lambda v: f"\\x{v}")
+
+
+def digits(name: str, size: int) -> Field:
+    """Return a field of a hash that is kept as its hexadecimal digits; empty without one."""
+
+    def check(value: Any) -> None:
+        _hexadecimal(value, (0, size), f"empty or {2 * size} lower-case hexadecimal digits")
+
+    return Field(name, check)
+
+
+def _hexadecimal(value: Any, sizes: Iterable[int], wanted: str) -> None:
+    known = isinstance(value, str) and len(value) in {2 * size for size in sizes}
+    if not known or not _HEX.fullmatch(value):
+        raise refused(wanted)
 
 
 def binary(name: str, *, max_bytes: int, required: bool = True) -> Field:
@@ -196,13 +201,13 @@ def binary(name: str, *, max_bytes: int, required: bool = True) -> Field:
 
     def check(value: Any) -> None:
         if not isinstance(value, str) or len(value) > max_bytes * 2:
-            raise _refuse(f"at most {max_bytes:,} bytes in base 64")
+            raise refused(f"at most {max_bytes:,} bytes in base 64")
         try:
             decoded = base64.b64decode(value, validate=True)
         except (binascii.Error, ValueError) as error:
-            raise _refuse("bytes in base 64") from error
+            raise refused("bytes in base 64") from error
         if len(decoded) > max_bytes or base64.b64encode(decoded).decode() != value:
-            raise _refuse(f"at most {max_bytes:,} bytes in canonical base 64")
+            raise refused(f"at most {max_bytes:,} bytes in canonical base 64")
 
     return Field(
         name,
@@ -224,11 +229,11 @@ def document(
 
     def judge(value: Any) -> None:
         if not isinstance(value, dict):
-            raise _refuse("an object")
+            raise refused("an object")
         if len(json.dumps(value)) > max_bytes:
-            raise _refuse(f"an object of at most {max_bytes:,} bytes")
+            raise refused(f"an object of at most {max_bytes:,} bytes")
         if nesting_levels(value) > MAX_NESTING_LEVELS:
-            raise _refuse(f"an object of at most {MAX_NESTING_LEVELS} levels")
+            raise refused(f"an object of at most {MAX_NESTING_LEVELS} levels")
         if check is not None:
             check(value)
 
@@ -249,7 +254,7 @@ def _plain_numbers(value: Any) -> Any:
 def _list(check_item: Check, max_items: int) -> Check:
     def check(value: Any) -> None:
         if not isinstance(value, list) or len(value) > max_items:
-            raise _refuse(f"a list of at most {max_items:,} items")
+            raise refused(f"a list of at most {max_items:,} items")
         for item in value:
             check_item(item)
 

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from annals_storage.domain import transfer_fields as f
+from annals_storage.domain import transfer_times as t
 from annals_storage.domain.branches import MAX_BRANCHES, OPEN_SEQ
 from annals_storage.domain.changing import ObservationKind
 from annals_storage.domain.conversations import ConversationStatus
@@ -76,7 +77,7 @@ def _check_client_context(value: Any) -> None:
         if name == "custom":
             f.document(name, max_bytes=MAX_METADATA_BYTES).check(item)
         elif name in CLIENT_CONTEXT_CHARS:
-            f.text(name, CLIENT_CONTEXT_CHARS[name]).check(item)
+            f.text(name, CLIENT_CONTEXT_CHARS[name], min_chars=1).check(item)
         else:
             raise LineInvalidError(f"has an unknown member {name[:MAX_NAME_CHARS]!r}")
 
@@ -129,15 +130,15 @@ EVENT_FIELDS = (
     f.document("usage", max_bytes=1_000, required=False, check=_check_usage),
     f.uuid("parent_event_id", required=False),
     f.document("metadata", max_bytes=MAX_METADATA_BYTES, required=False),
-    f.text("turn_id", MAX_ID_CHARS, required=False),
+    f.plain("turn_id", MAX_ID_CHARS),
     f.choice("status", EventStatus),
     f.integer("version", low=1, high=MAX_VERSION),
     f.integer("token_count", high=2**31 - 1),
-    f.time("event_time"),
-    f.time("created_at"),
-    f.time("edited_at", required=False),
-    f.time("deleted_at", required=False),
-    f.time("erased_at", required=False),
+    t.time("event_time"),
+    t.clock("created_at"),
+    t.clock("edited_at", required=False),
+    t.clock("deleted_at", required=False),
+    t.clock("erased_at", required=False),
     f.uuid("superseded_by", required=False),
     f.uuid("origin_event_id", required=False),
 )
@@ -165,7 +166,7 @@ LINES: dict[Kind, tuple[Field, ...]] = {
         f.text("provider_conversation_id", MAX_ID_CHARS),
         f.text("last_response_id", MAX_ID_CHARS),
         f.uuid("request_id", required=False),
-        f.digest("creation_hash", required=False),
+        f.digest("creation_hash", f.HASH_BYTES, required=False),
         f.integer("next_seq", low=1, high=MAX_SEQ),
         f.integer("event_count"),
         f.integer("message_count"),
@@ -177,12 +178,12 @@ LINES: dict[Kind, tuple[Field, ...]] = {
         f.uuid("forked_from_conversation_id", required=False),
         f.uuid("forked_from_event_id", required=False),
         f.integer("forked_from_seq", high=MAX_SEQ, required=False),
-        f.time("created_at"),
-        f.time("updated_at"),
-        f.time("last_event_at", required=False),
-        f.time("active_at"),
-        f.time("ended_at", required=False),
-        f.time("archived_at", required=False),
+        t.clock("created_at"),
+        t.clock("updated_at"),
+        t.clock("last_event_at", required=False),
+        t.clock("active_at"),
+        t.clock("ended_at", required=False),
+        t.clock("archived_at", required=False),
     ),
     Kind.BRANCH: (
         f.integer("branch", low=2, high=_MAX_BRANCH),
@@ -193,8 +194,8 @@ LINES: dict[Kind, tuple[Field, ...]] = {
         f.integers("view_until", max_items=MAX_BRANCHES, high=MAX_SEQ),
         f.text("display_name", MAX_NAME_CHARS),
         f.uuid("request_id", required=False),
-        f.digest("request_hash", required=False),
-        f.time("created_at"),
+        f.digest("request_hash", f.HASH_BYTES, required=False),
+        t.clock("created_at"),
     ),
     Kind.EVENT: EVENT_FIELDS,
     Kind.OBSERVATION: (
@@ -202,11 +203,11 @@ LINES: dict[Kind, tuple[Field, ...]] = {
         f.integer("version", low=1, high=MAX_VERSION),
         f.choice("kind", ObservationKind),
         f.text("idempotency_key", MAX_ID_CHARS, required=False),
-        f.digest("payload_hash"),
+        f.digest("payload_hash", 0, f.HASH_BYTES),
         f.uuid("api_key_id", required=False),
         f.text("user_id", MAX_ID_CHARS, required=False),
         f.text("session_id", MAX_ID_CHARS, required=False),
-        f.time("created_at"),
+        t.clock("created_at"),
         Field("payload", lambda value: check_values(EVENT_FIELDS, value), required=False),
     ),
     Kind.MEMORY: (
@@ -218,10 +219,10 @@ LINES: dict[Kind, tuple[Field, ...]] = {
         f.binary("embedding", max_bytes=MAX_EMBEDDING_BYTES, required=False),
         f.text("embedding_model", MAX_NAME_CHARS, required=False),
         f.text("idempotency_key", MAX_ID_CHARS, required=False),
-        f.digest("payload_hash"),
+        f.digest("payload_hash", f.HASH_BYTES),
         f.integer("version", low=1, high=MAX_VERSION),
-        f.time("created_at"),
-        f.time("updated_at"),
+        t.clock("created_at"),
+        t.clock("updated_at"),
     ),
     Kind.ATTACHMENT: (
         f.uuid("attachment_id"),
@@ -229,9 +230,9 @@ LINES: dict[Kind, tuple[Field, ...]] = {
         f.text("media_type", MAX_MEDIA_TYPE_CHARS),
         f.text("file_name", MAX_TITLE_CHARS),
         f.integer("size_bytes", high=2**62),
-        f.text("sha256", 64),
+        f.digits("sha256", f.SHA256_BYTES),
         f.document("metadata", max_bytes=MAX_METADATA_BYTES),
-        f.time("created_at"),
+        t.clock("created_at"),
     ),
     Kind.RELATIONSHIP: (
         f.uuid("relationship_id"),
@@ -242,16 +243,16 @@ LINES: dict[Kind, tuple[Field, ...]] = {
         f.text("target_id", MAX_URI_CHARS, min_chars=1),
         f.fraction("score", required=False),
         f.document("metadata", max_bytes=MAX_METADATA_BYTES),
-        f.time("created_at"),
+        t.clock("created_at"),
     ),
     Kind.REQUEST: (
         f.uuid("request_id"),
-        f.digest("payload_hash"),
+        f.digest("payload_hash", f.HASH_BYTES),
         f.uuids("event_ids", max_items=MAX_REQUEST_EVENTS),
-        f.time("created_at"),
+        t.clock("created_at"),
     ),
     Kind.USAGE: (
-        f.day("day"),
+        t.day("day"),
         f.text("model", MAX_NAME_CHARS),
         f.integer("event_count", low=1),
         f.integer("input_tokens", high=MAX_SUM_TOKENS),
@@ -260,6 +261,6 @@ LINES: dict[Kind, tuple[Field, ...]] = {
     ),
     Kind.END: (
         f.document("lines", max_bytes=1_000, check=_check_counts),
-        f.digest("sha256", required=False),
+        f.digest("sha256", f.SHA256_BYTES, required=False),
     ),
 }

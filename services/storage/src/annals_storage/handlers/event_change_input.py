@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Collection
 from typing import Any
 from uuid import UUID
@@ -19,7 +18,7 @@ from annals_common.validation import (
     check_count,
     optional_uuid,
     page_size,
-    require_text,
+    plain_text,
     require_uuid,
     text,
 )
@@ -49,7 +48,7 @@ def turn_store(request: pb.StoreTurnRequest, tenant_id: UUID, counter: CountsTok
     _check_new_conversation(request, given_id)
     agent_id = optional_uuid(request.agent_id, "agent_id")
     session_id = text(request.session_id, "session_id", max_chars=MAX_OWNER_CHARS)
-    turn_id = _turn_id(request.turn_id, "turn_id")
+    turn_id = plain_text(request.turn_id, "turn_id", max_chars=MAX_ID_CHARS)
     event = new_event(request.event, counter)
     return TurnStore(
         tenant_id=tenant_id,
@@ -81,13 +80,6 @@ def _new_conversation_id(request: pb.StoreTurnRequest, tenant_id: UUID) -> UUID:
         owner = (tenant_id.bytes, request.agent_id.lower(), request.session_id)
         return derived_uuid("anonymous turn", *owner, request.turn_id, key)
     return uuid7()
-
-
-def _turn_id(value: str, field: str) -> str:
-    require_text(value, field, max_chars=MAX_ID_CHARS)
-    if any(unicodedata.category(char) == "Cc" for char in value):
-        raise FieldInvalidError(field, "must not contain control characters", value)
-    return value
 
 
 def event_edit(request: pb.EditEventRequest, tenant_id: UUID, counter: CountsTokens) -> EventEdit:
@@ -167,7 +159,10 @@ def _turn_key(value: str) -> tuple[UUID, str]:
     conversation_id, colon, turn_id = value.partition(":")
     if not colon:
         raise FieldInvalidError("turn_key", 'must be "conversation_id:turn_id"', value)
-    return require_uuid(conversation_id, "turn_key"), _turn_id(turn_id, "turn_key")
+    return (
+        require_uuid(conversation_id, "turn_key"),
+        plain_text(turn_id, "turn_key", max_chars=MAX_ID_CHARS),
+    )
 
 
 def _version(cursor: str) -> int:

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from uuid import UUID
 
 from annals_storage.domain.events import Event, EventPage
+from annals_storage.domain.transfer_history import Reference
 from annals_storage.domain.transfer_lines import Kind
 
 Row = dict[str, Any]
@@ -45,6 +46,11 @@ class TransferWriter(TransferReader, Protocol):
 
     async def insert(self, kind: Kind, conversation_id: UUID, rows_json: str) -> None:
         """Store rows of one kind. Raises ResourceAlreadyExistsError."""
+
+    async def unfounded(
+        self, conversation_id: UUID, references: Sequence[Reference]
+    ) -> tuple[int, str] | None:
+        """Return the first (line, field) that names what does not stand before it."""
 
     async def problem(self, conversation_id: UUID) -> tuple[str, str] | None:
         """Return a reference (its field, its value) to what the conversation does not hold."""

@@ -15,6 +15,7 @@ from annals_storage.domain.changing import (
     HistoryQuery,
     ObservationKind,
     changed,
+    check_call_kept,
     check_version,
 )
 from annals_storage.domain.events import Event
@@ -60,6 +61,7 @@ class PostgresEventChanges:
             if seen is not None:
                 return EditedEvent(seen.event, replayed=True)
             latter = changed(former, edit.values, datetime.now(UTC))
+            check_call_kept(former, latter.body)
             check_version(former, edit.expected_version)
             stored = await write_change(
                 tx, edit, former, latter, tenant_id=tenant_id, kind=ObservationKind.EDIT

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import asdict
 from typing import Any
 from uuid import UUID
 
@@ -12,6 +14,7 @@ from psycopg import errors
 from annals_common.errors import ResourceAlreadyExistsError
 from annals_storage.domain.events import EventPage
 from annals_storage.domain.transfer_fields import LineInvalidError
+from annals_storage.domain.transfer_history import Reference
 from annals_storage.domain.transfer_lines import Kind
 from annals_storage.ports.transfer import ConversationRaceError, Row
 from annals_storage.postgres.database import Database, Transaction, sql
@@ -160,6 +163,15 @@ class _Transfer:
     async def insert(self, kind: Kind, conversation_id: UUID, rows_json: str) -> None:
         with _refusals(kind, conversation_id):
             await self._run(sql(_IMPORTS[kind]), conversation_id=conversation_id, rows=rows_json)
+
+    async def unfounded(
+        self, conversation_id: UUID, references: Sequence[Reference]
+    ) -> tuple[int, str] | None:
+        given = json.dumps([asdict(reference) for reference in references])
+        rows = await self._run(
+            sql("import_references"), conversation_id=conversation_id, references=given
+        )
+        return (rows[0]["line"], rows[0]["field"]) if rows else None
 
     async def problem(self, conversation_id: UUID) -> tuple[str, str] | None:
         rows = await self._run(sql("import_problem"), conversation_id=conversation_id)

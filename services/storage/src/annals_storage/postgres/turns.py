@@ -26,7 +26,7 @@ from annals_storage.domain.changing import (
     changed,
     turn_values,
 )
-from annals_storage.domain.events import Event
+from annals_storage.domain.events import Event, EventType
 from annals_storage.postgres.appends import append_outcome, append_params, append_statements
 from annals_storage.postgres.database import Database, Transaction, sql
 from annals_storage.postgres.event_versions import (
@@ -40,6 +40,13 @@ from annals_storage.postgres.rows import event_from
 _BY_HOST_ID = """
 SELECT conversation_id FROM annals.conversations
 WHERE tenant_id = %(tenant_id)s AND host_id = %(host_id)s
+"""
+_ANSWERED = """
+SELECT EXISTS (
+  SELECT FROM annals.events AS e
+  WHERE e.tenant_id = %(tenant_id)s AND e.conversation_id = %(conversation_id)s
+    AND e.tool_call_id = %(tool_call_id)s AND e.type = 'tool_result' AND e.seq > %(seq)s
+) AS found
 """
 
 
@@ -133,11 +140,34 @@ async def _store_again(tx: Transaction, turn: TurnStore, former: Event) -> Store
             "event.event_id", f"must be empty or the turn's: {former.event_id}", new.event_id
         )
     latter = changed(former, turn_values(new, former), datetime.now(UTC))
+    await _check_call_unanswered(tx, turn.tenant_id, former, latter)
     stored = await write_change(
         tx, turn, former, latter, tenant_id=turn.tenant_id, kind=ObservationKind.STORE
     )
     superseded = await _superseded_by(tx, turn.tenant_id, stored.event_id)
     return StoredTurn(stored, stored.version, replayed=False, superseded_event_id=superseded)
+
+
+async def _check_call_unanswered(
+    tx: Transaction, tenant_id: UUID, former: Event, latter: Event
+) -> None:
+    """Refuse another id for a call that results name. Raises FieldInvalidError."""
+    former_id, new_id = former.body.tool_call_id, latter.body.tool_call_id
+    if former.body.type is not EventType.TOOL_CALL or former_id == new_id:
+        return
+    params = {
+        "tenant_id": tenant_id,
+        "conversation_id": former.conversation_id,
+        "tool_call_id": former_id,
+        "seq": former.seq,
+    }
+    [row] = await tx.run(_ANSWERED, params)
+    if row["found"]:
+        raise FieldInvalidError(
+            "event.tool_call.tool_call_id",
+            f"cannot be changed: a result names the call; store {former_id!r}, or another turn",
+            new_id,
+        )
 
 
 async def _store_first(tx: Transaction, turn: TurnStore, *, supersedes: Event | None) -> StoredTurn:
