@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import os
-import sys
-from asyncio.subprocess import PIPE
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -43,39 +38,6 @@ DIALOGUE = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Ran:
-    """What a finished command left behind."""
-
-    stdout: str
-    stderr: str
-
-
-@pytest.fixture
-def run(storage, context, tenant, tmp_path):
-    """Run the command as the fresh tenant; JSON on stdout comes back decoded."""
-    environ = {
-        "PATH": os.environ["PATH"],
-        "ANNALS_STORAGE_ADDRESS": storage.address,
-        "ANNALS_CONTEXT_ADDRESS": context.address,
-        "ANNALS_API_KEY": tenant.api_key,
-    }
-
-    async def invoke(*arguments, exit_code=0):
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "annals_client", "--timeout", "30", *map(str, arguments)),
-            stdout=PIPE,
-            stderr=PIPE,
-            env=environ,
-            cwd=tmp_path,
-        )
-        stdout, stderr = (output.decode() for output in await process.communicate())
-        assert process.returncode == exit_code, stdout + stderr
-        return json.loads(stdout) if "--json" in arguments else Ran(stdout, stderr)
-
-    return invoke
-
-
 def write(tmp_path: Path, content: object) -> Path:
     path = tmp_path / "chats.json"
     path.write_text(json.dumps(content), encoding="utf-8")
@@ -108,6 +70,8 @@ async def test_an_import_is_repeated_without_a_trace(run, tmp_path, content):
 
     assert again["conversation_ids"] == first["conversation_ids"]
     assert again["replayed"] == again["events"] == first["events"] == len(events)
+    assert (first["conversations"], first["skipped_conversations"]) == (1, 0)
+    assert (again["conversations"], again["skipped_conversations"]) == (0, 1)
 
 
 @pytest.mark.parametrize("budget", [500, 2_000, 8_000])

@@ -2,59 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
-import os
-import sys
-from asyncio.subprocess import PIPE
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pytest
-from tests.support.context import RunningContext
-from tests.support.storage import RunningStorage, Tenant
+from tests.support.cli import Run
+from tests.support.storage import Tenant
 from tests.support.valid_requests import logged_conversation
 
 from annals.storage.v1 import resources_pb2 as res
 from annals_client import assistant, user
-
-Run = Callable[..., Awaitable[Any]]
-
-
-@dataclass(frozen=True, slots=True)
-class Ran:
-    """What a finished command left behind."""
-
-    stdout: str
-    stderr: str
-
-
-@pytest.fixture
-def run(storage: RunningStorage, context: RunningContext, tenant: Tenant, tmp_path: Path) -> Run:
-    """Run the command as the fresh tenant; JSON on stdout comes back decoded."""
-    environ = {
-        "PATH": os.environ["PATH"],
-        "ANNALS_STORAGE_ADDRESS": storage.address,
-        "ANNALS_CONTEXT_ADDRESS": context.address,
-        "ANNALS_API_KEY": tenant.api_key,
-    }
-
-    async def invoke(*arguments: object, exit_code: int = 0, stdin: str = "") -> Any:
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "annals_client", "--timeout", "30", *map(str, arguments)),
-            stdin=PIPE,
-            stdout=PIPE,
-            stderr=PIPE,
-            env=environ,
-            cwd=tmp_path,
-        )
-        stdout, stderr = (output.decode() for output in await process.communicate(stdin.encode()))
-        assert process.returncode == exit_code, stdout + stderr
-        return json.loads(stdout) if "--json" in arguments else Ran(stdout, stderr)
-
-    return invoke
 
 
 async def said(tenant: Tenant, *words: str) -> tuple[str, list[str]]:
@@ -148,7 +104,9 @@ async def test_an_export_comes_back_as_it_was(run: Run, tenant: Tenant, tmp_path
     await run("export", room, "-o", "again.jsonl")
 
     assert "chat.jsonl" in written.stderr
-    assert (skipped["skipped_conversations"], skipped["events"]) == (1, 0)
+    assert (skipped["conversations"], skipped["skipped_conversations"]) == (0, 1)
+    assert (skipped["conversation_ids"], skipped["events"]) == ([room], 0)
+    assert (stored["conversations"], stored["skipped_conversations"]) == (1, 0)
     assert (stored["conversation_ids"], stored["events"]) == ([room], 2)
     assert (tmp_path / "again.jsonl").read_bytes() == (tmp_path / "chat.jsonl").read_bytes()
 
@@ -179,6 +137,20 @@ async def test_a_truncated_export_is_refused_whole(
     refused = await run("import", "chat.jsonl", exit_code=1)
 
     assert "line" in refused.stderr
+
+
+async def test_an_export_as_json_is_not_imported(run: Run, tenant: Tenant) -> None:
+    room, _ = await said(tenant, "one", "two")
+    await run("export", room, "--format", "json", "-o", "chat.json")
+
+    refused = await run("import", "chat.json", exit_code=1)
+    forced = await run("import", "--format", "annals", "chat.json", exit_code=1)
+
+    assert refused.stderr == (
+        "Error: chat.json: is an export as JSON, which lacks branches and history; import takes "
+        "JSON Lines exports: annals export CONVERSATION --format json-lines\n"
+    )
+    assert forced.stderr == refused.stderr
 
 
 async def test_a_watch_prints_what_is_there_and_what_comes(run: Run, tenant: Tenant) -> None:

@@ -7,22 +7,28 @@ from pathlib import Path
 import click
 
 from annals_client.cli.agents import agent
+from annals_client.cli.attachments import attachment
 from annals_client.cli.branches import branch, branches, fork, revert
 from annals_client.cli.contexts import context_command, count_tokens
 from annals_client.cli.conversations import conversation
 from annals_client.cli.erasure import erase, verify_erasure
+from annals_client.cli.event_reads import chunks, thread, tool_call, tool_calls
 from annals_client.cli.events import append, list_events
 from annals_client.cli.failures import FriendlyGroup
 from annals_client.cli.history import delete, edit, history, period, restore
 from annals_client.cli.imports import import_command
 from annals_client.cli.keys import key
+from annals_client.cli.logs import provider_logs, search_log
 from annals_client.cli.memories import memory
+from annals_client.cli.relationships import relationship
 from annals_client.cli.retention import retention
 from annals_client.cli.search import search
+from annals_client.cli.signing_keys import signing_key
 from annals_client.cli.state import make_state
 from annals_client.cli.status import status
 from annals_client.cli.tenants import tenant
 from annals_client.cli.transfer import export, watch
+from annals_client.cli.turns import turn
 from annals_client.cli.usage import usage
 from annals_client.config import DEFAULT_TIMEOUT_S
 
@@ -93,6 +99,11 @@ for command in (
     watch,
     append,
     list_events,
+    thread,
+    chunks,
+    tool_calls,
+    tool_call,
+    turn,
     edit,
     delete,
     restore,
@@ -103,16 +114,21 @@ for command in (
     revert,
     fork,
     memory,
+    relationship,
+    attachment,
     search,
+    search_log,
     context_command,
     count_tokens,
     conversation,
     usage,
+    provider_logs,
     retention,
     erase,
     verify_erasure,
     tenant,
     agent,
     key,
+    signing_key,
 ):
     annals.add_command(command)

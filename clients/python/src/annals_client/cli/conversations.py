@@ -18,6 +18,7 @@ from annals_client.cli.output import (
     print_json_array,
     print_table,
 )
+from annals_client.cli.parameters import JsonObject
 from annals_client.cli.state import State, json_option, pass_state
 from annals_client.values import enum_name, enum_names
 
@@ -25,27 +26,9 @@ _PREFIX = "CONVERSATION_STATUS_"
 _STATUSES = click.Choice(enum_names(res.ConversationStatus, _PREFIX))
 
 
-class JsonObject(click.ParamType[dict[str, Any]]):
-    """A JSON object on the command line."""
-
-    name = "json"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> dict[str, Any]:
-        """Decode, or fail saying why."""
-        try:
-            decoded = json.loads(value)
-        except ValueError as error:
-            self.fail(f"is not JSON: {error}", param, ctx)
-        if not isinstance(decoded, dict):
-            self.fail("is not a JSON object", param, ctx)
-        return decoded
-
-
 @click.group()
 def conversation() -> None:
-    """Create, read, change, end, delete and restore conversations."""
+    """Create, read, change, end, archive, delete, restore and merge conversations."""
 
 
 @conversation.command()
@@ -53,6 +36,7 @@ def conversation() -> None:
 @click.option("--agent", "agent_id", default="", help="The agent that answers.")
 @click.option("--user", "user_id", default="", help="The end user.")
 @click.option("--session", "session_id", default="", help="The end user's session.")
+@click.option("--host-id", "host_conversation_id", default="", help="Your application's own id.")
 @click.option("--metadata", type=JsonObject(), help="Your own data: a JSON object.")
 @click.option("--id", "conversation_id", default="", help="UUID; else made up.")
 @json_option
@@ -63,12 +47,31 @@ def create(state: State, /, **fields: Any) -> None:
 
 
 @conversation.command()
-@click.argument("conversation_id")
+@click.argument("conversation_id", default="")
+@click.option("--host-id", "host_conversation_id", default="", help="Your application's own id.")
 @json_option
 @pass_state
-def get(state: State, conversation_id: str) -> None:
-    """Show one conversation."""
-    _print(state, state.client().conversations.get(conversation_id))
+def get(state: State, conversation_id: str, host_conversation_id: str) -> None:
+    """Show one conversation, by its id or by --host-id."""
+    if bool(conversation_id) == bool(host_conversation_id):
+        raise click.UsageError("name a conversation or --host-id, one of them")
+    found = state.client().conversations.get(
+        conversation_id, host_conversation_id=host_conversation_id
+    )
+    _print(state, found)
+
+
+@conversation.command()
+@click.option("--user", "user_id", default="", help="Of this user.")
+@click.option("--session", "session_id", default="", help="Of this session.")
+@click.option("--agent", "agent_id", default="", help="Only with this agent.")
+@json_option
+@pass_state
+def current(state: State, /, **owner: Any) -> None:
+    """Show the newest active conversation of a user or a session."""
+    if not (owner["user_id"] or owner["session_id"]):
+        raise click.UsageError("whose? name --user or --session")
+    _print(state, state.client().conversations.current(**owner))
 
 
 @conversation.command("list")
@@ -92,7 +95,9 @@ def list_conversations(state: State, /, **conditions: Any) -> None:
 @conversation.command()
 @click.argument("conversation_id")
 @click.option("--title", help="For people.")
-@click.option("--status", type=_STATUSES, help="active takes events again.")
+@click.option(
+    "--status", type=_STATUSES, help="active takes events again, after an end or an archiving."
+)
 @click.option("--agent", "agent_id", help="The agent that answers.")
 @click.option("--user", "user_id", help="The end user.")
 @click.option("--session", "session_id", help="The end user's session.")
@@ -119,6 +124,18 @@ def end(state: State, conversation_id: str, summary: str) -> None:
 
 
 @conversation.command()
+@click.argument("conversation_id")
+@json_option
+@pass_state
+def archive(state: State, conversation_id: str) -> None:
+    """Put a conversation away: readable and searchable, takes no events.
+
+    `annals conversation update CONVERSATION --status active` brings it back.
+    """
+    _print(state, state.client().conversations.archive(conversation_id))
+
+
+@conversation.command()
 @click.argument("conversation_ids", nargs=-1, required=True)
 @json_option
 @pass_state
@@ -138,6 +155,30 @@ def restore(state: State, conversation_id: str) -> None:
     _print(state, state.client().conversations.restore(conversation_id))
 
 
+@conversation.command("merge-session")
+@click.argument("session_id")
+@click.argument("user_id", default="")
+@json_option
+@pass_state
+def merge_session(state: State, session_id: str, user_id: str) -> None:
+    """Move the anonymous conversations of a session to a user, after a login.
+
+    With a publishable key the signed token names the user, not USER_ID. It cannot be undone, and
+    the session stays that user's: what comes later is moved by the same command again.
+    """
+    merged = state.client().conversations.merge_session(session_id, user_id)
+    if state.as_json:
+        print_json(merged)
+        return
+    print_fields(
+        {
+            "moved": merged.moved_count,
+            "user": merged.user_id,
+            "first merged": moment(merged.merge_time),
+        }
+    )
+
+
 def _print(state: State, item: res.Conversation) -> None:
     if state.as_json:
         print_json(item)
@@ -149,6 +190,7 @@ def _print(state: State, item: res.Conversation) -> None:
         "agent": item.agent_id,
         "user": item.user_id,
         "session": item.session_id,
+        "host id": item.host_conversation_id,
         "events": item.event_count,
         "messages": item.message_count,
         "tokens": item.token_count,
@@ -156,6 +198,7 @@ def _print(state: State, item: res.Conversation) -> None:
         "created": moment(item.create_time),
         "last event": moment(item.last_event_time),
         "ended": moment(item.end_time),
+        "archived": moment(item.archive_time),
         "deleted": moment(item.delete_time),
         "summary": item.end_summary,
         "metadata": json.dumps(as_dict(item.metadata)) if item.metadata.fields else "",

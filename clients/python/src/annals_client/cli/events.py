@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import click
@@ -13,8 +11,6 @@ from rich.text import Text
 
 from annals.storage.v1 import event_service_pb2 as pb
 from annals.storage.v1 import resources_pb2 as res
-from annals_client import build
-from annals_client.cli.conversations import JsonObject
 from annals_client.cli.output import (
     moment,
     one_line,
@@ -24,77 +20,29 @@ from annals_client.cli.output import (
     stdout_console,
 )
 from annals_client.cli.state import State, json_option, pass_state
+from annals_client.cli.words import ROLES, Words, event_options
 from annals_client.values import enum_name, enum_names
 
-_ROLES = click.Choice(enum_names(res.Role, "ROLE_"))
 _TYPES = click.Choice(enum_names(res.EventType, "EVENT_TYPE_"))
 _STYLES = {"user": "cyan", "assistant": "green", "error": "red"}
 
 
-@dataclass(frozen=True, slots=True)
-class Words:
-    """What the options of `append` say about the event."""
-
-    role: str | None
-    author: str
-    tool_call: str | None
-    tool_result: str | None
-    tool: str
-    failed: bool
-    note: bool
-    error_type: str | None
-    idempotency_key: str
-    metadata: dict[str, Any] | None
-
-    def __post_init__(self) -> None:
-        kinds = (self.role, self.tool_call, self.tool_result, self.note or None, self.error_type)
-        if sum(kind is not None for kind in kinds) > 1:
-            raise click.UsageError(
-                "use one of --role, --tool-call, --tool-result, --note and --error, not several"
-            )
-
-    def event(self, text: str) -> pb.NewEvent:
-        """Build the event these options describe."""
-        fields = self._fields()
-        if self.tool_call is not None:
-            return build.tool_call(self.tool_call, self.tool, text, **fields)
-        if self.tool_result is not None:
-            return build.tool_result(
-                self.tool_result, text, tool_name=self.tool, is_error=self.failed, **fields
-            )
-        if self.error_type is not None:
-            return build.error(self.error_type, text, **fields)
-        if self.note:
-            return build.system(text, **fields)
-        return build.message(self.role or "user", text, author_name=self.author, **fields)
-
-    def _fields(self) -> build.EventFields:
-        fields = build.EventFields(idempotency_key=self.idempotency_key)
-        if self.metadata is not None:
-            fields["metadata"] = self.metadata
-        return fields
-
-
 @click.command()
 @click.argument("conversation")
-@click.argument("text", default="-")
-@click.option("--role", type=_ROLES, help="Who says it (default user).")
-@click.option("--author", default="", help="Name of the speaker.")
-@click.option("--tool-call", metavar="ID", help="A call of --tool; TEXT is its JSON input.")
-@click.option("--tool-result", metavar="ID", help="The answer to call ID; TEXT is the result.")
-@click.option("--tool", default="", metavar="NAME", help="Name of the tool.")
-@click.option("--failed", is_flag=True, help="The tool failed.")
-@click.option("--note", is_flag=True, help="Something the application notes.")
-@click.option("--error", "error_type", metavar="TYPE", help="A failure, such as rate_limit.")
-@click.option("--idempotency-key", default="", help="The same key and text store nothing twice.")
-@click.option("--metadata", type=JsonObject(), help="Your own data: a JSON object.")
+@click.argument("text", default=None, required=False)
+@event_options
 @click.option("--expected-last-seq", type=int, help="Store only if the last seq is this.")
 @json_option
 @pass_state
 def append(
-    state: State, /, conversation: str, text: str, expected_last_seq: int | None, **words: Any
+    state: State,
+    /,
+    conversation: str,
+    text: str | None,
+    expected_last_seq: int | None,
+    **words: Any,
 ) -> None:
-    """Append one event to CONVERSATION (`new` creates one). TEXT `-` is read from stdin.
+    """Append one event to CONVERSATION (`new` creates one). No TEXT, or `-`, reads stdin.
 
     \b
     Examples:
@@ -103,16 +51,14 @@ def append(
       annals append 0199c7a2-… --tool-result call_1 '{"status": "shipped"}'
       annals append 0199c7a2-… --role assistant --idempotency-key turn-2 < answer.txt
     """
-    said = Words(**words)
-    event = said.event(sys.stdin.read() if text == "-" else text)
-    _store(state, conversation, event, expected_last_seq)
+    _store(state, conversation, Words(**words).event(text), expected_last_seq)
 
 
 @click.command("list")
 @click.argument("conversation_id")
 @click.option("--last", type=click.IntRange(min=1), help="Only the newest N events.")
 @click.option("--type", "types", multiple=True, type=_TYPES, help="Only of this type.")
-@click.option("--role", "roles", multiple=True, type=_ROLES, help="Only messages of this role.")
+@click.option("--role", "roles", multiple=True, type=ROLES, help="Only messages of this role.")
 @click.option("--tool", "tool_names", multiple=True, help="Only calls and results of this tool.")
 @click.option("--after", "after_seq", type=int, default=0, help="Only seq above this.")
 @click.option("--full", is_flag=True, help="Every word, not one line each.")

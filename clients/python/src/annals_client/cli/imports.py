@@ -13,6 +13,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from annals_client.cli.output import print_fields, print_json, stderr_console
 from annals_client.cli.state import State, json_option, pass_state
 from annals_client.importers import FORMATS, Importer, ImportOptions, ImportSummary
+from annals_client.importers.documents import JsonExportError
 from annals_client.importers.load import Report
 
 EXPORT = "annals"
@@ -54,10 +55,10 @@ def import_command(
 ) -> None:
     """Import conversations from JSON or JSON Lines FILES.
 
-    A file is what `annals export` wrote, which comes back as it was with its branches, history
-    and memories; or it holds an array of OpenAI messages, {"messages": […]}, or many of either,
-    or dialogues. What was imported before is found by its content and not stored twice, so an
-    interrupted import is simply run again.
+    A file is what `annals export` wrote as JSON Lines, which comes back as it was with its
+    branches, history and memories; or it holds an array of OpenAI messages, {"messages": […]},
+    or many of either, or dialogues. What was imported before is found by its content, counted
+    as skipped and not stored twice, so an interrupted import is simply run again.
     """
     forced = next((known for known in FORMATS if known == form), None)
     options = ImportOptions(forced, agent_id, title, as_new, batch_size)
@@ -76,12 +77,21 @@ def _is_export(path: Path) -> bool:
         return _EXPORT_MARK in file.readline(_FIRST_LINE_BYTES)
 
 
+def _is_indented(path: Path) -> bool:
+    """Tell whether a file is one JSON document over many lines, as no JSON Lines are."""
+    with path.open("rb") as file:
+        return file.readline(_FIRST_LINE_BYTES).strip() == b"{"
+
+
 def _restore(state: State, path: Path, summary: ImportSummary) -> None:
+    if _is_indented(path):
+        raise JsonExportError(path)
     started_s = time.monotonic()
     client = state.client()
     with _progress(path) as report:
         answer = client.conversations.import_file(_parts(path, report))
     summary.conversation_ids += answer.conversation_ids
+    summary.stored_conversations += answer.conversation_count
     summary.events += answer.event_count
     summary.memories += answer.memory_count
     summary.skipped_conversations += answer.skipped_conversation_count
@@ -122,12 +132,12 @@ def _progress(path: Path) -> Iterator[Report]:
 
 def _print(state: State, summary: ImportSummary) -> None:
     fields = {
-        "conversations": len(summary.conversation_ids),
+        "conversations": summary.stored_conversations,
+        "skipped_conversations": summary.skipped_conversations,
         "events": summary.events,
         "replayed": summary.replayed_events,
         "repairs": summary.repairs,
         "memories": summary.memories,
-        "skipped_conversations": summary.skipped_conversations,
         "seconds": round(summary.seconds, 3),
         "events_per_second": round(summary.events / summary.seconds) if summary.seconds else 0,
     }

@@ -9,7 +9,6 @@ from typing import Any
 import click
 
 from annals.storage.v1 import resources_pb2 as res
-from annals_client.cli.conversations import JsonObject
 from annals_client.cli.output import (
     moment,
     one_line,
@@ -18,6 +17,7 @@ from annals_client.cli.output import (
     print_json_array,
     print_table,
 )
+from annals_client.cli.parameters import JsonObject
 from annals_client.cli.state import State, json_option, pass_state
 
 _tag = click.option("--tag", "tags", multiple=True, help="May be repeated.")

@@ -24,6 +24,16 @@ class ImportFileError(AnnalsClientError):
     """A file, or a conversation in it, cannot be imported."""
 
 
+class JsonExportError(ImportFileError):
+    """An export as JSON, which cannot come back as it was."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(
+            f"{path}: is an export as JSON, which lacks branches and history; import takes JSON "
+            "Lines exports: annals export CONVERSATION --format json-lines"
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Document:
     """One conversation of a file, as decoded, and the identity its content gives it."""
@@ -68,6 +78,8 @@ def read_documents(
 def _document(
     path: Path, index: int, content: Any, seen: Counter[str], forced: Format | None
 ) -> Document:
+    if _is_json_export(content):
+        raise JsonExportError(path)
     found = forced or _format_of(content)
     if found is None:
         raise ImportFileError(
@@ -106,6 +118,14 @@ def _format_of(content: Any) -> Format | None:
         return "openai"
     inner = content.get("conversation", content)
     return "dialogue" if isinstance(inner, dict) and "speaker_a" in inner else None
+
+
+def _is_json_export(content: Any) -> bool:
+    """Tell whether `annals export --format json` wrote it."""
+    if not isinstance(content, dict) or not isinstance(content.get("conversation"), dict):
+        return False
+    is_ours = content.keys() == {"conversation", "branch", "events", "memories"}
+    return is_ours and "conversation_id" in content["conversation"]
 
 
 def _is_message(item: Any) -> bool:

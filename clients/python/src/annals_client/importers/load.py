@@ -33,9 +33,13 @@ class ImportOptions:
 
 @dataclass(slots=True)
 class ImportSummary:
-    """What an import did. `replayed_events` and `skipped_conversations` were there before."""
+    """What an import did. `replayed_events` and `skipped_conversations` were there before.
+
+    `conversation_ids` are those of all conversations in the files, the skipped ones too.
+    """
 
     conversation_ids: list[str] = field(default_factory=list)
+    stored_conversations: int = 0
     events: int = 0
     replayed_events: int = 0
     repairs: int = 0
@@ -75,18 +79,22 @@ class Importer:
         if first is None:
             raise ImportFileError(f"{document.place}: has no events")
         conversation_id = self._conversation(document)
-        self._append(conversation_id, _joined(first, events), tell)
+        is_news = self._append(conversation_id, _joined(first, events), tell)
         self.summary.conversation_ids.append(conversation_id)
+        self.summary.stored_conversations += is_news
+        self.summary.skipped_conversations += not is_news
 
     def _append(
         self, conversation_id: str, events: Iterable[pb.NewEvent], tell: Callable[[], None]
-    ) -> None:
+    ) -> bool:
+        """Store the events; tells whether any of them had not been there before."""
         before, replayed = self.summary.events, self.summary.replayed_events
         size = self._options.batch_size
         for done in self._client.events.stream_append(conversation_id, events, batch_size=size):
             self.summary.events = before + done.events
             self.summary.replayed_events = replayed + done.replayed_events
             tell()
+        return self.summary.events - before > self.summary.replayed_events - replayed
 
     def _conversation(self, document: Document) -> str:
         described = dialogue if document.format == "dialogue" else openai
