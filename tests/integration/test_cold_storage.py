@@ -28,6 +28,7 @@ from tests.support.storage import (
 )
 from tests.support.waiting import eventually
 
+from annals.storage.v1 import conversation_service_pb2 as conversation_pb
 from annals.storage.v1 import event_service_pb2 as event_pb
 from annals.storage.v1 import lifecycle_service_pb2 as pb
 from annals.storage.v1 import resources_pb2 as res
@@ -136,6 +137,11 @@ async def everything_read(tenant: Tenant, room: str, event_ids: list[str]) -> li
     return [*found, *(hit.event for hit in search.hits)]
 
 
+def words(event: res.Event) -> list[Any]:
+    """What an event says."""
+    return [event.WhichOneof("body"), getattr(event, event.WhichOneof("body")), event.metadata]
+
+
 async def restore(tenant: Tenant, conversation_id: str) -> int:
     request = pb.RestoreFromColdStorageRequest(conversation_id=conversation_id)
     return int((await tenant.raw.call("RestoreFromColdStorage", request)).event_count)
@@ -229,6 +235,21 @@ class TestChanges:
 
         versions = await history(owner.raw, ids(stored)[0])
         assert [one.event.message.content for one in versions] == ["edited", "first"]
+
+    async def test_a_fork_brings_the_words_back(self, cold: RunningStorage, owner: Tenant) -> None:
+        room = await mixed_conversation(owner)
+        before = await listed(owner, room)
+        await move_to_cold(owner, room)
+        request = conversation_pb.ForkConversationRequest(
+            conversation_id=room, event_id=before[-1].event_id
+        )
+
+        made = await owner.raw.call("ForkConversation", request)
+
+        copies = await listed(owner, made.conversation.conversation_id)
+        assert [words(copy) for copy in copies] == [words(event) for event in before]
+        assert [words(event) for event in await listed(owner, room)] == list(map(words, before))
+        assert await objects_below(cold, owner, room) == []
 
     async def test_an_event_changed_while_it_moves_is_moved_as_it_then_is(
         self, cold: RunningStorage, owner: Tenant
