@@ -17,6 +17,8 @@ from tests.support.storage import Tenant
 from annals.storage.v1 import conversation_service_pb2 as pb
 from annals_client import assistant, error, system, tool_call, tool_result, user
 from annals_local.postgres import LocalPostgres
+from annals_storage.domain.transfer import Digest, encode
+from annals_storage.domain.transfer_lines import Kind
 
 PART_BYTES = 60_000
 TABLES = (
@@ -60,6 +62,26 @@ def file_of(items: Iterable[dict[str, Any]], *, counted: bool = True) -> bytes:
             counts[item["line"]] = counts.get(item["line"], 0) + 1
         kept[-1] = {"line": "end", "lines": counts}
     return "".join(f"{json.dumps(item, ensure_ascii=False)}\n" for item in kept).encode()
+
+
+def sealed(items: Iterable[dict[str, Any]]) -> bytes:
+    """A file of these lines as an export would end it: counts and hash set right."""
+    *kept, _ = [dict(item) for item in items]
+    digest, written = Digest(), []
+    for item in kept:
+        kind = Kind(item.pop("line"))
+        written.append(encode(kind, item))
+        digest.take(kind, written[-1])
+    return "".join(f"{line}\n" for line in (*written, digest.end())).encode()
+
+
+async def round_trip(tenant: Tenant, postgres: LocalPostgres, room: str) -> None:
+    """Export, remove and import a conversation: its file stays the same to the byte."""
+    before = await exported(tenant, room)
+    assert sealed(lines(before)) == before
+    remove(postgres, tenant.tenant_id, room)
+    await imported(tenant, before)
+    assert await exported(tenant, room) == before
 
 
 def remove(postgres: LocalPostgres, tenant_id: str, room: str) -> None:
