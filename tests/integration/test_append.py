@@ -280,6 +280,22 @@ class TestParents:
 
         assert (refused.reason, refused.fields) == ("FIELD_INVALID", ("events[0].parent_event_id",))
 
+    async def test_must_not_be_an_id_that_a_replay_leaves_unused(self, tenant: Tenant) -> None:
+        first = await append(tenant.raw, "", user("q", idempotency_key="q"))
+        unused = str(uuid4())
+
+        refused = await failure(
+            append(
+                tenant.raw,
+                first.conversation_id,
+                user("q", idempotency_key="q", event_id=unused),
+                assistant("a", parent_event_id=unused),
+            )
+        )
+
+        assert (refused.reason, refused.fields) == ("FIELD_INVALID", ("events[1].parent_event_id",))
+        assert (await state(tenant.raw, first.conversation_id)).last_seq == 1
+
 
 class TestClientSuppliedIds:
     async def test_are_kept(self, tenant: Tenant) -> None:

@@ -87,7 +87,7 @@ problem AS (
       WHERE e.tenant_id = %(tenant_id)s AND e.event_id = i.parent_event_id
         AND e.conversation_id = i.conversation_id)
     AND NOT EXISTS (
-      SELECT FROM item AS b
+      SELECT FROM fresh_item AS b
       WHERE b.request = i.request AND b.position < i.position AND b.event_id = i.parent_event_id)
   UNION ALL
   SELECT i.request, 'tool_call_not_found', i.position, NULL
