@@ -96,6 +96,11 @@ CALLS = {
     "count_points": lambda index: index.count_points(TENANT),
     "count": lambda index: index.count(SearchScope(TENANT)),
     "list_chunks": lambda index: index.list_chunks(TENANT, after=None, limit=1),
+    "audit.count": lambda index: index.audit.count(),
+    "audit.page": lambda index: index.audit.page(after=None, limit=1),
+    "audit.page_of": lambda index: index.audit.page_of(TENANT, after=None, limit=1),
+    "audit.get": lambda index: index.audit.get([TENANT]),
+    "audit.delete": lambda index: index.audit.delete(str(TENANT), [TENANT]),
 }
 
 

@@ -32,6 +32,11 @@ class SparseVector:
     values: tuple[float, ...]
 
 
+NO_VECTOR: DenseVector = np.empty(0, np.float32)
+NO_TERMS = SparseVector((), ())
+"""Of points that are compared, not written."""
+
+
 class PointKind(StrEnum):
     """What a point in the engine stands for."""
 
@@ -51,7 +56,8 @@ class BranchPart(NamedTuple):
 class ChunkPoint:
     """One chunk as the engine holds it: vectors and filterable payload, no text.
 
-    `current`: the event is in view on its conversation's current branch.
+    `current`: the event is in view on its conversation's current branch. `made_of`: the digest
+    of what its vectors were made of; empty when unknown.
     """
 
     chunk_id: UUID
@@ -71,11 +77,12 @@ class ChunkPoint:
     tool_name: str | None = None
     branch: int = TRUNK
     current: bool = True
+    made_of: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryPoint:
-    """One memory as the engine holds it; its point's id is its own."""
+    """One memory as the engine holds it; its point's id is its own. `made_of`: as of chunks."""
 
     memory_id: UUID
     tenant_id: UUID
@@ -85,6 +92,7 @@ class MemoryPoint:
     agent_id: UUID | None = None
     user_id: str | None = None
     session_id: str | None = None
+    made_of: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from uuid import UUID
 from annals_common.ids import derived_uuid
 from annals_storage.domain.chunking import ChunkSpan, chunk_spans
 from annals_storage.domain.indexing import ChunkRow, IndexableEvent
+from annals_storage.domain.mirror import made_of
 from annals_storage.domain.search import ChunkPoint, DenseVector
 from annals_storage.indexer.embeddings import content_hash, to_bytes
 from annals_storage.ports.embedding import Embedder, SparseEncoder
@@ -73,9 +74,9 @@ def chunk_row(chunk: CutChunk, vector: DenseVector, model: str) -> ChunkRow:
 
 
 def chunk_point(
-    tenant_id: UUID, chunk: CutChunk, vector: DenseVector, sparse: SparseEncoder
+    tenant_id: UUID, chunk: CutChunk, vector: DenseVector, sparse: SparseEncoder, model: str
 ) -> ChunkPoint:
-    """Return the chunk as the engine holds it."""
+    """Return the chunk as the engine holds it. `model` made the vector."""
     source, event = chunk.source, chunk.source.event
     return ChunkPoint(
         chunk_id=chunk_id(event.event_id, chunk.index),
@@ -95,4 +96,5 @@ def chunk_point(
         tool_name=event.body.tool_name,
         branch=event.branch,
         current=source.current,
+        made_of=made_of(chunk.content_hash, model),
     )

@@ -9,6 +9,7 @@ from uuid import UUID
 import numpy as np
 
 from annals_storage.domain.indexing import IndexableMemory, MemoryEmbedding
+from annals_storage.domain.mirror import made_of
 from annals_storage.domain.search import DenseVector, MemoryPoint
 from annals_storage.indexer.chunker import spans_of
 from annals_storage.indexer.embeddings import content_hash, from_bytes, to_bytes, vectors_by_hash
@@ -33,7 +34,9 @@ class MemoryMirror:
         await self._vectors.delete_memories(tenant_id, gone)
         fresh = await self._embed([m for m in present.values() if m.embedding is None])
         await self._save(tenant_id, present, fresh)
-        await self._vectors.upsert([_point(tenant_id, item, fresh) for item in present.values()])
+        model = self._embedder.model
+        points = [_point(tenant_id, item, fresh, model) for item in present.values()]
+        await self._vectors.upsert(points)
 
     async def _save(
         self,
@@ -76,15 +79,19 @@ def _centre(parts: Sequence[tuple[DenseVector, int]]) -> DenseVector:
     return total / np.float32(np.linalg.norm(total) or 1.0)
 
 
-def _point(tenant_id: UUID, memory: IndexableMemory, fresh: dict[UUID, DenseVector]) -> MemoryPoint:
-    stored = memory.embedding
+def _point(
+    tenant_id: UUID, memory: IndexableMemory, fresh: dict[UUID, DenseVector], model: str
+) -> MemoryPoint:
+    # As it is kept: mirroring it once more makes the same point.
+    stored = memory.embedding or to_bytes(fresh[memory.memory_id])
     return MemoryPoint(
         memory_id=memory.memory_id,
         tenant_id=tenant_id,
         conversation_id=memory.conversation_id,
-        dense=fresh[memory.memory_id] if stored is None else from_bytes(stored),
+        dense=from_bytes(stored),
         tags=memory.tags,
         agent_id=memory.agent_id,
         user_id=memory.user_id,
         session_id=memory.session_id,
+        made_of=made_of(stored, model),
     )

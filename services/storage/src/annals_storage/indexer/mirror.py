@@ -65,8 +65,9 @@ class Mirror:
         event_ids = [source.event.event_id for source in sources]
         known = await self._known(tenant_id, event_ids, chunks)
         vectors = await self._vectors_of(chunks, known)
-        rows = [chunk_row(c, v, self._embedder.model) for c, v in vectors]
-        points = [chunk_point(tenant_id, c, v, self._sparse) for c, v in vectors]
+        model = self._embedder.model
+        rows = [chunk_row(c, v, model) for c, v in vectors]
+        points = [chunk_point(tenant_id, c, v, self._sparse, model) for c, v in vectors]
         await self._outbox.save_chunks(tenant_id, event_ids, rows)
         # Points go last and come back at once: between the two, searches miss them.
         await self._vectors.delete_events(tenant_id, unsure)

@@ -17,6 +17,7 @@ from annals_storage.domain.search import (
     Signal,
     VectorQuery,
 )
+from annals_storage.ports.vector_audit import VectorAudit
 
 
 class VectorIndex(Protocol):
@@ -27,6 +28,10 @@ class VectorIndex(Protocol):
     Every method raises `DependencyUnavailableError("vector engine")` when the engine does
     not answer. Writes are durable against a crash of the process once they return.
     """
+
+    @property
+    def audit(self) -> VectorAudit:
+        """Its points as they are, for verification."""
 
     async def open(self) -> None:
         """Create or open the collection; safe to repeat."""

@@ -33,6 +33,7 @@ from annals_storage.domain.search import (
     VectorQuery,
 )
 from annals_storage.vectors import payload
+from annals_storage.vectors.edge_audit import EdgeAudit
 from annals_storage.vectors.edge_requests import (
     any_of,
     engine_point,
@@ -64,6 +65,12 @@ class EdgeVectorIndex:
         self._unflushed_points = 0
         self._readers = ThreadPoolExecutor(threads, thread_name_prefix="edge-read")
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="edge-write")
+        self._audit = EdgeAudit(read=self._read, write=self._write)
+
+    @property
+    def audit(self) -> EdgeAudit:
+        """Its points as they are, for verification."""
+        return self._audit
 
     async def open(self) -> None:
         """Create or open the shard; safe to repeat.

@@ -7,6 +7,8 @@ for microseconds up to the year 2255.
 Points written before there were branches and memories lack `kind`, `branch` and `current`.
 Filters take what lacks them for an event of the trunk that is in view, so these points need not
 be written anew: what is excluded is named (`current` = 0, `branch` >= 2, `kind` = memory).
+Points written before the mirror could be verified lack `made_of`. They count as made of the right
+words when all else agrees, and get theirs when they are next written; so these, too, stay.
 """
 
 from __future__ import annotations
@@ -18,6 +20,8 @@ from typing import Any
 from uuid import UUID
 
 from annals_common.errors import DependencyUnavailableError
+from annals_storage.domain.events import TRUNK
+from annals_storage.domain.mirror import Drift, StoredPoint
 from annals_storage.domain.search import (
     ChunkPoint,
     DenseVector,
@@ -41,6 +45,8 @@ KIND = "kind"
 BRANCH = "branch"
 CURRENT = "current"
 TAGS = "tags"
+MADE_OF = "made_of"
+"""Not indexed: nothing is found by it."""
 
 KEYWORD_FIELDS = (
     CONVERSATION_ID,
@@ -57,6 +63,10 @@ KEYWORD_FIELDS = (
 """Filter fields matched by value, besides the tenant."""
 INTEGER_FIELDS = (EVENT_TIME_US, SEQ, BRANCH, CURRENT)
 """Filter fields matched by range or number."""
+SINCE_BRANCHES = {KIND: PointKind.EVENT.value, BRANCH: TRUNK, CURRENT: 1}
+"""What points written before there were branches are taken for."""
+FIELDS = (TENANT_ID, *KEYWORD_FIELDS, *INTEGER_FIELDS, CHUNK_INDEX)
+"""What a point is judged by, besides what it was made of. Later versions may add others."""
 HIT_FIELDS = (CONVERSATION_ID, EVENT_ID, SEQ, CHUNK_INDEX)
 """What a hit brings along."""
 
@@ -73,6 +83,7 @@ def encode(point: ChunkPoint | MemoryPoint) -> dict[str, Any]:
         "agent_id": None if point.agent_id is None else str(point.agent_id),
         "user_id": point.user_id,
         "session_id": point.session_id,
+        MADE_OF: point.made_of or None,
     }
     return {name: value for name, value in values.items() if value is not None}
 
@@ -185,6 +196,34 @@ def check_dimensions(vector: DenseVector, dimensions: int) -> None:
 def point_and_source(point_id: object, payload: Mapping[str, Any] | None) -> tuple[UUID, UUID]:
     """Return (chunk_id, event_id), or twice the id of a memory, of a point read with EVENT_ID."""
     return UUID(str(point_id)), UUID((payload or {}).get(EVENT_ID) or str(point_id))
+
+
+def stored_point(point_id: object, payload: Mapping[str, Any] | None) -> StoredPoint:
+    """Return a point read with its payload, whatever is in there."""
+    held = payload or {}
+    tenant = held.get(TENANT_ID)
+    named = (_id_or_none(held.get(name)) for name in (EVENT_ID, CONVERSATION_ID))
+    own_id = UUID(str(point_id))
+    keys = (own_id, *(key for key in named if key is not None))
+    return StoredPoint(own_id, tenant if isinstance(tenant, str) else None, keys, held)
+
+
+def drift(stored: StoredPoint, expected: ChunkPoint | MemoryPoint) -> Drift | None:
+    """Return how a stored point differs from what would be written now; None: not at all."""
+    held = SINCE_BRANCHES | {**stored.payload}
+    wanted = SINCE_BRANCHES | encode(expected)
+    digest = held.get(MADE_OF)
+    if digest is not None and digest != wanted.get(MADE_OF):
+        return Drift.STALE
+    same = all(held.get(name) == wanted.get(name) for name in FIELDS)
+    return None if same else Drift.WRONG_PAYLOAD
+
+
+def _id_or_none(value: object) -> UUID | None:
+    try:
+        return UUID(value) if isinstance(value, str) else None
+    except ValueError:
+        return None
 
 
 def page_after(

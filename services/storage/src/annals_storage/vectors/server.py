@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from uuid import UUID
 
-import grpc
 from qdrant_client import AsyncQdrantClient, models
-from qdrant_client.common.client_exceptions import QdrantException
-from qdrant_client.http.exceptions import ApiException
 
 from annals_storage.domain.search import (
     ChunkPoint,
@@ -24,6 +20,8 @@ from annals_storage.domain.search import (
 )
 from annals_storage.vectors import payload
 from annals_storage.vectors.errors import CollectionMismatchError
+from annals_storage.vectors.server_audit import ServerAudit
+from annals_storage.vectors.server_errors import ENGINE_ERRORS, translated
 from annals_storage.vectors.server_requests import (
     any_of,
     engine_point,
@@ -35,14 +33,6 @@ from annals_storage.vectors.server_requests import (
 
 UPSERT_BATCH_POINTS = 512
 """Keeps a request near 1 MiB at 384 dimensions; the server takes at most 32 MiB."""
-
-ENGINE_ERRORS = (
-    grpc.RpcError,
-    ApiException,
-    QdrantException,
-    OSError,
-    RuntimeError,  # a client that was closed
-)
 
 
 def connect(
@@ -80,13 +70,19 @@ class ServerVectorIndex:
         self._dimensions = dimensions
         self._shard_number = shard_number
         self._replication_factor = replication_factor
+        self._audit = ServerAudit(client, collection)
+
+    @property
+    def audit(self) -> ServerAudit:
+        """Its points as they are, for verification."""
+        return self._audit
 
     async def open(self) -> None:
         """Create the collection behind its alias, or check it. Safe to repeat.
 
         Raises CollectionMismatchError.
         """
-        with _translated():
+        with translated():
             if not await self._alias_exists():
                 await self._create()
             actual = await self._actual_dimensions()
@@ -100,7 +96,7 @@ class ServerVectorIndex:
 
     async def ping(self) -> None:
         """Answer, or raise."""
-        with _translated():
+        with translated():
             await self._client.get_collection(self._alias)
 
     async def upsert(self, points: Sequence[ChunkPoint | MemoryPoint]) -> None:
@@ -108,7 +104,7 @@ class ServerVectorIndex:
         for point in points:
             payload.check_dimensions(point.dense, self._dimensions)
         structs = [engine_point(point) for point in points]
-        with _translated():
+        with translated():
             for start in range(0, len(structs), UPSERT_BATCH_POINTS):
                 batch = structs[start : start + UPSERT_BATCH_POINTS]
                 await self._client.upsert(self._alias, batch, wait=True)
@@ -141,7 +137,7 @@ class ServerVectorIndex:
         requests = event_requests(query)
         if not requests:
             return found
-        with _translated():
+        with translated():
             answers = await self._client.query_batch_points(self._alias, [*requests.values()])
         hits = {
             signal: _hits(answer.points) for signal, answer in zip(requests, answers, strict=True)
@@ -153,7 +149,7 @@ class ServerVectorIndex:
     ) -> list[ScoredMemory]:
         """Return the nearest memories of the scope."""
         payload.check_dimensions(dense, self._dimensions)
-        with _translated():
+        with translated():
             answer = await self._client.query_points(
                 self._alias,
                 query=nearest(dense),
@@ -173,7 +169,7 @@ class ServerVectorIndex:
         return await self._count(of_tenant(tenant_id))
 
     async def _count(self, within: models.Filter) -> int:
-        with _translated():
+        with translated():
             result = await self._client.count(self._alias, count_filter=within, exact=True)
         return result.count
 
@@ -181,7 +177,7 @@ class ServerVectorIndex:
         self, tenant_id: UUID, *, after: UUID | None, limit: int
     ) -> list[tuple[UUID, UUID]]:
         """Page through (chunk_id, event_id) and twice each memory_id, ordered by the first."""
-        with _translated():
+        with translated():
             records, _ = await self._client.scroll(
                 self._alias,
                 scroll_filter=of_tenant(tenant_id),
@@ -242,16 +238,8 @@ class ServerVectorIndex:
     async def _delete(self, tenant_id: UUID, condition: models.Condition) -> None:
         these = models.Filter(must=[of_tenant(tenant_id), condition])
         selector = models.FilterSelector(filter=these)
-        with _translated():
+        with translated():
             await self._client.delete(self._alias, selector, wait=True)
-
-
-@contextmanager
-def _translated() -> Iterator[None]:
-    try:
-        yield
-    except ENGINE_ERRORS as error:
-        raise payload.unavailable() from error
 
 
 def _dense_params(dimensions: int) -> models.VectorParams:
