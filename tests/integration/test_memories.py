@@ -26,11 +26,11 @@ from tests.support.waiting import eventually
 from annals.storage.v1 import memory_service_pb2 as pb
 from annals.storage.v1 import resources_pb2 as res
 from annals_client import user
-from annals_storage.commands.verifying import verify_mirror
+from annals_storage.app_adapters import mirror_parts
+from annals_storage.commands.verifying import VerifyMirror
 from annals_storage.domain.indexing import MemoryEmbedding
 from annals_storage.domain.search import MemoryPoint, MemoryScope
 from annals_storage.postgres.outbox import PostgresOutbox
-from annals_storage.postgres.tenants import PostgresTenants
 
 DECISION = "Decided to use TypeScript for the server, for type safety."
 DATABASE = "We chose PostgreSQL with row-level security as the database."
@@ -594,8 +594,5 @@ class TestMirror:
         assert before[memory_id].embedding
 
     async def verified(self, storage: RunningStorage) -> tuple[int, int]:
-        adapters = storage.adapters
-        report = await verify_mirror(
-            PostgresTenants(adapters.database), PostgresOutbox(adapters.database), adapters.vectors
-        )
+        report = await VerifyMirror(mirror_parts(storage.adapters))()
         return report.missing, report.extra

@@ -12,8 +12,8 @@ from tests.support.storage import RunningStorage, Tenant
 from tests.support.waiting import eventually
 
 from annals_client import user
-from annals_storage.app_adapters import cancelled
-from annals_storage.commands.verifying import reindex, verify_mirror
+from annals_storage.app_adapters import cancelled, mirror_parts
+from annals_storage.commands.verifying import VerifyMirror, reindex
 from annals_storage.domain.conversations import NewConversation
 from annals_storage.indexer.mirror import Mirror
 from annals_storage.indexer.worker import LEASE, Indexer
@@ -32,7 +32,7 @@ async def test_a_lost_mirror_is_seen_and_made_anew(
     await eventually(tenant.client.index.status, lambda now: now.pending_count == 0)
     conversation_id = UUID(stored.conversation_id)
     await adapters.vectors.delete_conversation(UUID(tenant.tenant_id), conversation_id)
-    broken = await verify_mirror(tenants, outbox, adapters.vectors)
+    broken = await VerifyMirror(mirror_parts(adapters))()
 
     await reindex(tenants, outbox)
 

@@ -19,13 +19,19 @@ from annals_common.server import wait_for_signal
 from annals_common.settings import describe_settings, load_settings
 from annals_common.tokenizers import EncodingUnavailableError
 from annals_storage.app import StorageApp, run_indexer
-from annals_storage.app_adapters import VECTORS_FOLDER, open_adapters, open_embedder
+from annals_storage.app_adapters import (
+    VECTORS_FOLDER,
+    mirror_parts,
+    open_adapters,
+    open_embedder,
+)
 from annals_storage.app_lifecycle import lifecycle, open_cold_storage
 from annals_storage.cold.objects import ColdStorageUrlError
+from annals_storage.commands.mending import MendMirror
 from annals_storage.commands.mirror_erasure import OutboxErasure
 from annals_storage.commands.retaining import Maintain
 from annals_storage.commands.tenancy import CreateTenant
-from annals_storage.commands.verifying import reindex, verify_mirror
+from annals_storage.commands.verifying import VerifyMirror, reindex
 from annals_storage.embedding.golden import GoldenMismatchError
 from annals_storage.embedding.minilm import ModelUnavailableError
 from annals_storage.postgres.database import Database, sql
@@ -119,18 +125,25 @@ def roles() -> None:
 
 
 @main.command()
-def verify() -> None:
-    """Compare the mirror with PostgreSQL, tenant by tenant; exit 1 when they differ."""
-    _run(_verify)
+@click.option("--tenant", "tenant_id", type=click.UUID, help="Only this one.")
+@click.option("--repair", is_flag=True,
+              help="Delete points without a row; have the others mirrored again.")  # fmt: skip
+def verify(tenant_id: UUID | None, *, repair: bool) -> None:
+    """Compare the mirror with PostgreSQL, tenant by tenant; exit 1 when they differ, mended or not.
 
+    What waits to be mirrored is no difference. The embedded engine must not be serving meanwhile.
+    """
 
-async def _verify(settings: StorageSettings) -> None:
-    async with AsyncExitStack() as stack:
-        adapters = await open_adapters(settings, stack)
-        tenants, outbox = PostgresTenants(adapters.database), PostgresOutbox(adapters.database)
-        report = await verify_mirror(tenants, outbox, adapters.vectors)
-    click.echo(json.dumps(report.as_dict(), indent=2))
-    if not report.is_clean:
+    async def act(settings: StorageSettings) -> bool:
+        async with AsyncExitStack() as stack:
+            parts = mirror_parts(await open_adapters(settings, stack))
+            mend = MendMirror(parts) if repair else None
+            command = VerifyMirror(parts, mend=mend, progress=_say)
+            report = await command(tenant_id)
+        click.echo(json.dumps(report.as_dict(), indent=2))
+        return report.is_clean
+
+    if not _run(act):
         sys.exit(1)
 
 
@@ -177,7 +190,7 @@ def maintain(tenant_id: UUID | None, *, dry_run: bool) -> None:
                 OutboxErasure(PostgresOutbox(database)),
                 open_cold_storage(database, settings),
             ).maintenance()
-            command = Maintain(parts, progress=lambda line: click.echo(line, err=True))
+            command = Maintain(parts, progress=_say)
             counts = await (command.dry_run(tenant_id) if dry_run else command(tenant_id))
         click.echo(json.dumps(counts, indent=2))
 
@@ -200,6 +213,10 @@ def create_tenant(display_name: str) -> None:
         click.echo(json.dumps({"tenant_id": str(created.tenant_id), "api_key": secret}))
 
     _run(act)
+
+
+def _say(line: str) -> None:
+    click.echo(line, err=True)
 
 
 @asynccontextmanager

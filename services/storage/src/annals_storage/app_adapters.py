@@ -14,6 +14,7 @@ from annals_storage.app_lifecycle import open_cold_storage
 from annals_storage.cold.warmed import warmed
 from annals_storage.commands.cold_storage import ColdStorage
 from annals_storage.commands.grouping import GroupCommit
+from annals_storage.commands.mirror_report import MirrorParts
 from annals_storage.commands.search_log import SearchLog
 from annals_storage.commands.wakes import Wakes
 from annals_storage.embedding.bm25 import Bm25Encoder
@@ -22,8 +23,10 @@ from annals_storage.embedding.loading import load_embedder
 from annals_storage.ports.vectors import VectorIndex
 from annals_storage.postgres.database import Database
 from annals_storage.postgres.guard import check_database
+from annals_storage.postgres.mirrored import PostgresMirroredRows
 from annals_storage.postgres.notifications import PostgresNotifications
 from annals_storage.postgres.outbox import PostgresOutbox
+from annals_storage.postgres.tenants import PostgresTenants
 from annals_storage.settings import StorageSettings
 from annals_storage.vectors.edge import EdgeVectorIndex
 
@@ -100,6 +103,17 @@ async def open_adapters(settings: StorageSettings, stack: AsyncExitStack) -> Ada
     await _open_patiently(vectors)
     sparse = Bm25Encoder(language=settings.bm25_language)
     return Adapters(database, vectors, embedder, sparse, open_cold_storage(database, settings))
+
+
+def mirror_parts(adapters: Adapters) -> MirrorParts:
+    """Return what a verification of the mirror compares."""
+    database = adapters.database
+    return MirrorParts(
+        tenants=PostgresTenants(database),
+        outbox=PostgresOutbox(database),
+        rows=PostgresMirroredRows(database),
+        vectors=adapters.vectors,
+    )
 
 
 async def open_embedder(settings: StorageSettings) -> FastembedEmbedder:

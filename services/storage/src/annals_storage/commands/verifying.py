@@ -1,48 +1,113 @@
-"""Compares the mirror with PostgreSQL, in bounded memory, and has it made anew."""
+"""Compares the mirror with PostgreSQL, in bounded memory, and has it mended or made anew."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import AsyncIterator, Sequence
 from uuid import UUID
 
+from annals_common.errors import ResourceNotFoundError
+from annals_storage.commands.mending import Mended, MendMirror
+from annals_storage.commands.mirror_comparing import MirrorComparison
+from annals_storage.commands.mirror_report import MirrorParts, MirrorReport, Progress
+from annals_storage.domain.mirror import Drift, StoredPoint
 from annals_storage.ports.outbox import Outbox
 from annals_storage.ports.tenancy import TenantStore
-from annals_storage.ports.vectors import VectorIndex
 
 PAGE = 1_000
-Chunk = tuple[UUID, UUID]
-"""(chunk_id, event_id)."""
-PageOfChunks = Callable[[UUID | None], Awaitable[list[Chunk]]]
+PROGRESS_CHUNKS = 100_000
 
 
-@dataclass(slots=True)
-class MirrorReport:
-    """What was compared and what differs. Chunks waiting in the outbox count as missing."""
+class VerifyMirror:
+    """One verification. With `mend`, what differs is mended as it is found.
 
-    tenants: int = 0
-    chunks: int = 0
-    missing: int = 0
-    extra: int = 0
+    May run while the mirror is written to: what seems to differ is looked at again.
+    """
 
-    @property
-    def is_clean(self) -> bool:
-        """Whether the mirror holds exactly the chunks of PostgreSQL."""
-        return not self.missing and not self.extra
+    def __init__(
+        self,
+        parts: MirrorParts,
+        *,
+        mend: MendMirror | None = None,
+        progress: Progress = lambda _: None,
+    ) -> None:
+        self._parts, self._mend, self._progress = parts, mend, progress
+        self._report = MirrorReport()
+        self._points = 0
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the figures by name."""
-        return asdict(self)
+    async def __call__(self, tenant_id: UUID | None = None) -> MirrorReport:
+        """Compare one tenant or all. Raises ResourceNotFoundError for a tenant there is not.
 
+        Points of tenants there are not are looked for only when all are compared.
+        """
+        if tenant_id is not None:
+            await self._parts.tenants.get(tenant_id)
+            await self._tenant(tenant_id)
+            return self._report
+        async for each in _tenant_ids(self._parts.tenants):
+            await self._tenant(each)
+        # Counting is cheap, reading every point is not.
+        if self._report.deleted or await self._parts.vectors.audit.count() != self._points:
+            await self._foreign()
+        return self._report
 
-async def verify_mirror(tenants: TenantStore, outbox: Outbox, vectors: VectorIndex) -> MirrorReport:
-    """Compare every tenant's chunks by id."""
-    report = MirrorReport()
-    async for tenant_id in _tenant_ids(tenants):
-        report.tenants += 1
-        await _compare(tenant_id, outbox, vectors, report)
-    return report
+    async def _tenant(self, tenant_id: UUID) -> None:
+        comparison = MirrorComparison(
+            self._parts, tenant_id, row_read=self._count_row, point_read=self._count_point
+        )
+        async for differences in comparison.differences():
+            for each in differences:
+                self._report.add(each.kind, each.point_id)
+            if self._mend and differences:
+                self._note(await self._mend.tenant(tenant_id, differences))
+        backlog = await self._parts.outbox.backlog(tenant_id)
+        self._report.tenants += 1
+        self._report.pending += backlog.pending
+        self._report.parked += backlog.parked
+        self._progress(f"{tenant_id}: done")
+
+    def _count_row(self) -> None:
+        self._report.chunks += 1
+        if self._report.chunks % PROGRESS_CHUNKS == 0:
+            self._progress(f"{self._report.chunks} chunks compared")
+
+    def _count_point(self) -> None:
+        self._points += 1
+
+    async def _foreign(self) -> None:
+        """Find points whose tenant there is not."""
+        audit, after = self._parts.vectors.audit, None
+        self._progress("looking for points of tenants that there are not")
+        while page := await audit.page(after=after, limit=PAGE):
+            after = page[-1].point_id
+            suspects = [point.point_id for point in await self._of_nobody(page)]
+            found = await self._of_nobody(await audit.get(suspects))
+            for point in found:
+                self._report.add(Drift.FOREIGN, point.point_id)
+            if self._mend and found:
+                self._note(await self._mend.foreign(found))
+
+    async def _of_nobody(self, points: Sequence[StoredPoint]) -> list[StoredPoint]:
+        named = {point.tenant for point in points}
+        unknown = {tenant for tenant in named if not await self._is_ours(tenant)}
+        return [point for point in points if point.tenant in unknown]
+
+    async def _is_ours(self, tenant: str | None) -> bool:
+        """Whether this is a tenant, or one whose erasure waits for the engine."""
+        try:
+            tenant_id = UUID(tenant)
+        except (TypeError, ValueError):
+            return False
+        if str(tenant_id) != tenant:
+            return False
+        try:
+            await self._parts.tenants.get(tenant_id)
+        except ResourceNotFoundError:
+            return (await self._parts.outbox.backlog(tenant_id)).pending > 0
+        return True
+
+    def _note(self, mended: Mended) -> None:
+        self._report.deleted += mended.deleted
+        self._report.enqueued += mended.enqueued
 
 
 async def reindex(tenants: TenantStore, outbox: Outbox) -> int:
@@ -59,31 +124,3 @@ async def _tenant_ids(tenants: TenantStore) -> AsyncIterator[UUID]:
         for tenant in page:
             yield tenant.tenant_id
         cursor = (page[-1].created_at, page[-1].tenant_id)
-
-
-async def _compare(
-    tenant_id: UUID, outbox: Outbox, vectors: VectorIndex, report: MirrorReport
-) -> None:
-    """Walk both sides in the order of chunk ids, as in a merge."""
-    truth = _walk(lambda after: outbox.list_chunks(tenant_id, after=after, limit=PAGE))
-    mirror = _walk(lambda after: vectors.list_chunks(tenant_id, after=after, limit=PAGE))
-    left, right = await anext(truth, None), await anext(mirror, None)
-    while left is not None or right is not None:
-        if right is None or (left is not None and left < right):
-            report.missing += 1
-            report.chunks += 1
-            left = await anext(truth, None)
-        elif left is None or right < left:
-            report.extra += 1
-            right = await anext(mirror, None)
-        else:
-            report.chunks += 1
-            left, right = await anext(truth, None), await anext(mirror, None)
-
-
-async def _walk(page: PageOfChunks) -> AsyncIterator[UUID]:
-    after: UUID | None = None
-    while chunks := await page(after):
-        for chunk_id, _ in chunks:
-            yield chunk_id
-        after = chunks[-1][0]
