@@ -1,0 +1,313 @@
+"""Verification counts every kind of drift exactly, leaves what waits alone, and mends."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any
+from uuid import UUID, uuid4
+
+import numpy as np
+import pytest
+from tests.support.appending import append, ids
+from tests.support.changing import edit
+from tests.support.indexing import EmbeddingWork, indexed
+from tests.support.memories import remembered
+from tests.support.scratch import as_tenant
+from tests.support.storage import RunningStorage, Tenant, fresh_tenant
+
+from annals.storage.v1 import event_service_pb2 as pb
+from annals.storage.v1 import resources_pb2 as res
+from annals_client import user
+from annals_common.errors import ResourceNotFoundError
+from annals_local.postgres import LocalPostgres
+from annals_storage.app_adapters import mirror_parts
+from annals_storage.commands.mending import MendMirror
+from annals_storage.commands.mirror_report import Difference, MirrorParts, MirrorReport
+from annals_storage.commands.verifying import VerifyMirror
+from annals_storage.domain.events import EventType, Role
+from annals_storage.domain.mirror import Drift, MirroredRow, StoredPoint
+from annals_storage.domain.search import ChunkPoint, MemoryPoint, SparseVector
+
+EVENTS = 2_000
+MEMORIES = 20
+TEXTS = 40
+MOVED = 100
+SEED = 20_260
+Point = ChunkPoint | MemoryPoint
+
+
+@pytest.fixture
+def parts(own_storage: RunningStorage) -> MirrorParts:
+    return mirror_parts(own_storage.adapters)
+
+
+def kinds(report: MirrorReport) -> dict[str, int]:
+    """What differs, without what does not."""
+    figures = report.as_dict()
+    return {kind.value: figures[kind] for kind in Drift if figures[kind]}
+
+
+async def rows_of(parts: MirrorParts, tenant: Tenant) -> list[MirroredRow]:
+    tenant_id = UUID(tenant.tenant_id)
+    point_ids = await parts.rows.page(tenant_id, after=None, limit=10_000)
+    rows = await parts.rows.get(tenant_id, point_ids)
+    return [rows[point_id] for point_id in point_ids]
+
+
+def id_of(point: Point) -> UUID:
+    return point.memory_id if isinstance(point, MemoryPoint) else point.chunk_id
+
+
+def renamed(point: Point) -> Point:
+    if isinstance(point, MemoryPoint):
+        return replace(point, memory_id=uuid4())
+    return replace(point, chunk_id=uuid4())
+
+
+class TestCorruption:
+    async def test_a_thousand_are_counted_by_kind_and_mended(
+        self, own_storage: RunningStorage, own_tenant: Tenant, parts: MirrorParts
+    ) -> None:
+        await said(own_tenant)
+        await indexed(own_tenant)
+        clean = await VerifyMirror(parts)()
+        async with fresh_tenant(own_storage) as other:
+            expected = await Corruption(parts, own_tenant, other).plant()
+
+            found = await VerifyMirror(parts)()
+            mended = await VerifyMirror(parts, mend=MendMirror(parts))()
+            with EmbeddingWork() as work:
+                await indexed(own_tenant)
+
+            assert kinds(clean) == {}
+            assert clean.chunks == EVENTS + MEMORIES
+            assert kinds(found) == expected
+            # While the other tenant is looked through, the indexer brings back what it was given.
+            assert kinds(mended) == expected | {"extra": mended.extra}
+            assert {kind: len(some) for kind, some in found.examples.items()} == dict.fromkeys(
+                expected, 5
+            )
+            assert mended.extra >= expected["extra"] - MOVED
+            assert mended.deleted == mended.extra + mended.foreign
+            assert mended.enqueued >= mended.missing + mended.stale + mended.wrong_payload
+            assert kinds(await VerifyMirror(parts)()) == {}
+            assert await parts.vectors.audit.count() == EVENTS + MEMORIES
+            assert work.embedded == 0
+
+
+async def said(tenant: Tenant) -> None:
+    """2,000 events of few texts, which are embedded once, and some memories."""
+    made = await tenant.client.conversations.create(user_id="alice")
+    for start in range(0, EVENTS, 100):
+        events = [user(f"note {number % TEXTS}") for number in range(start, start + 100)]
+        await append(tenant.raw, made.conversation_id, *events)
+    for number in range(MEMORIES):
+        await remembered(tenant, f"memory {number % TEXTS}", tags=["kept"])
+
+
+@dataclass(slots=True)
+class Corruption:
+    """Plants 1,000 corruptions, drawn by a seed; says what they are."""
+
+    parts: MirrorParts
+    tenant: Tenant
+    other: Tenant
+
+    async def plant(self) -> dict[str, int]:
+        drawn = random.Random(SEED)
+        points = [row.expected for row in await rows_of(self.parts, self.tenant)]
+        victims = iter(drawn.sample(points, 1_000))
+        dropped = [next(victims) for _ in range(200)]
+        await self.parts.vectors.delete_chunks(
+            UUID(self.tenant.tenant_id), [id_of(point) for point in dropped]
+        )
+        stale = [replace(next(victims), made_of="0" * 16) for _ in range(200)]
+        nobodys = [replace(renamed(next(victims)), tenant_id=uuid4()) for _ in range(150)]
+        theirs = UUID(self.other.tenant_id)
+        moved = [replace(next(victims), tenant_id=theirs) for _ in range(MOVED)]
+        doubled = [renamed(next(victims)) for _ in range(150)]
+        wrong = [changed(next(victims), drawn) for _ in range(200)]
+        await self._write([*stale, *nobodys, *moved, *doubled, *wrong])
+        return {
+            "missing": len(dropped) + len(moved),
+            "extra": len(doubled) + len(moved),
+            "foreign": len(nobodys),
+            "stale": len(stale),
+            "wrong_payload": len(wrong),
+        }
+
+    async def _write(self, points: Sequence[Point]) -> None:
+        vectors = np.random.default_rng(SEED).standard_normal((len(points), 384), np.float32)
+        await self.parts.vectors.upsert(
+            [with_vectors(point, vector) for point, vector in zip(points, vectors, strict=True)]
+        )
+
+
+def with_vectors(point: Point, vector: Any) -> Point:
+    if isinstance(point, MemoryPoint):
+        return replace(point, dense=vector)
+    return replace(point, dense=vector, bm25=SparseVector((7,), (1.0,)))
+
+
+def changed(point: Point, drawn: random.Random) -> Point:
+    """Another value in one field."""
+    both: list[dict[str, Any]] = [
+        {"conversation_id": uuid4()},
+        {"agent_id": uuid4()},
+        {"user_id": "mallory"},
+        {"session_id": "stolen"},
+    ]
+    if isinstance(point, MemoryPoint):
+        return replace(point, **drawn.choice([*both, {"tags": ("other",)}]))
+    return replace(
+        point,
+        **drawn.choice(
+            [
+                *both,
+                {"event_id": uuid4()},
+                {"seq": point.seq + 1},
+                {"branch": 2},
+                {"current": False},
+                {"role": Role.ASSISTANT},
+                {"event_type": EventType.SYSTEM},
+                {"tool_name": "hammer"},
+                {"event_time": point.event_time + timedelta(microseconds=1)},
+                {"chunk_index": 1},
+            ]
+        ),
+    )
+
+
+class TestMeanwhile:
+    async def test_what_is_written_while_it_walks_is_not_reported(
+        self, own_tenant: Tenant, parts: MirrorParts, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        stored = await append(own_tenant.raw, "", user("one"), user("two"), user("three"))
+        await indexed(own_tenant)
+        listing = type(parts.vectors.audit).page_of
+        rooms = []
+
+        async def after_changes(audit: Any, tenant_id: UUID, **page: Any) -> list[StoredPoint]:
+            # The rows were read before; the points are read after an edit and an append.
+            if str(tenant_id) == own_tenant.tenant_id and not rooms:
+                rooms.append(stored.conversation_id)
+                now = pb.NewEvent(message=res.MessageBody(role=res.ROLE_USER, content="new words"))
+                await edit(own_tenant.raw, ids(stored)[0], now, "body")
+                await append(own_tenant.raw, stored.conversation_id, user("four"))
+                await indexed(own_tenant)
+            return await listing(audit, tenant_id, **page)
+
+        monkeypatch.setattr(type(parts.vectors.audit), "page_of", after_changes)
+        report = await VerifyMirror(parts)(UUID(own_tenant.tenant_id))
+
+        assert rooms
+        assert kinds(report) == {}
+
+    @pytest.mark.parametrize("kind", ["event", "conversation"])
+    async def test_what_waits_is_no_drift_and_what_is_parked_is(
+        self, own_tenant: Tenant, parts: MirrorParts, own_postgres: LocalPostgres, kind: str
+    ) -> None:
+        stored = await append(own_tenant.raw, "", user("one"), user("two"))
+        await indexed(own_tenant)
+        tenant_id, url = own_tenant.tenant_id, own_postgres.app_url
+        key = {"event": ids(stored)[0], "conversation": stored.conversation_id}[kind]
+        as_tenant(url, tenant_id, DELAYED, [tenant_id, kind, key, stored.conversation_id])
+        await parts.vectors.delete_events(UUID(tenant_id), [UUID(ids(stored)[0])])
+
+        waiting = await VerifyMirror(parts)(UUID(tenant_id))
+        as_tenant(url, tenant_id, "UPDATE annals.outbox SET parked_at = now()")
+        parked = await VerifyMirror(parts)(UUID(tenant_id))
+        await VerifyMirror(parts, mend=MendMirror(parts))(UUID(tenant_id))
+        as_tenant(url, tenant_id, "DELETE FROM annals.outbox WHERE parked_at IS NOT NULL")
+        await indexed(own_tenant)
+
+        assert (waiting.pending, waiting.parked, kinds(waiting)) == (1, 0, {})
+        assert (parked.pending, parked.parked, kinds(parked)) == (0, 1, {"missing": 1})
+        assert kinds(await VerifyMirror(parts)(UUID(tenant_id))) == {}
+
+
+DELAYED = """
+INSERT INTO annals.outbox (tenant_id, kind, key, conversation_id, available_at)
+VALUES (%s, %s, %s, %s, now() + interval '1 day')
+"""
+
+
+class TestRepair:
+    async def test_nothing_comes_back_that_was_erased_after_it_was_found(
+        self, own_tenant: Tenant, parts: MirrorParts
+    ) -> None:
+        tenant_id = UUID(own_tenant.tenant_id)
+        stored = await append(own_tenant.raw, "", user("one"), user("two"), user("three"))
+        await indexed(own_tenant)
+        rows = await rows_of(parts, own_tenant)
+        await parts.vectors.delete_events(tenant_id, [row.source_id for row in rows])
+        found = [Difference(Drift.MISSING, id_of(row.expected), row, None) for row in rows]
+        await own_tenant.client.erasure.event(ids(stored)[0])
+        await own_tenant.client.events.delete(ids(stored)[1])
+
+        mended = await MendMirror(parts).tenant(tenant_id, found)
+        await indexed(own_tenant)
+
+        left = await parts.vectors.audit.page_of(tenant_id, after=None, limit=10)
+        assert [UUID(ids(stored)[2]) in point.keys for point in left] == [True]
+        assert mended.deleted == 0
+        await own_tenant.client.erasure.conversation(stored.conversation_id)
+        assert await MendMirror(parts).tenant(tenant_id, found) == (0, 0)
+
+    async def test_a_point_that_got_its_row_before_it_is_deleted_is_written_again(
+        self, own_tenant: Tenant, parts: MirrorParts
+    ) -> None:
+        tenant_id = UUID(own_tenant.tenant_id)
+        await append(own_tenant.raw, "", user("one"))
+        await indexed(own_tenant)
+        [point] = await parts.vectors.audit.page_of(tenant_id, after=None, limit=10)
+        # Found when there was no row, and naming an event that there never was.
+        lost = replace(point, keys=(point.point_id, uuid4()))
+
+        mended = await MendMirror(parts).tenant(
+            tenant_id, [Difference(Drift.EXTRA, point.point_id, None, lost)]
+        )
+        await indexed(own_tenant)
+
+        assert mended == (1, 1)
+        assert await parts.vectors.audit.page_of(tenant_id, after=None, limit=10) == [point]
+
+    async def test_a_foreign_point_that_is_anothers_by_now_stays(
+        self, own_tenant: Tenant, parts: MirrorParts
+    ) -> None:
+        await append(own_tenant.raw, "", user("one"))
+        await indexed(own_tenant)
+        tenant_id = UUID(own_tenant.tenant_id)
+        [point] = await parts.vectors.audit.page_of(tenant_id, after=None, limit=10)
+
+        await MendMirror(parts).foreign([replace(point, tenant=str(uuid4()))])
+
+        assert await parts.vectors.audit.page_of(tenant_id, after=None, limit=10) == [point]
+
+
+async def test_a_tenant_there_is_not_is_refused(parts: MirrorParts) -> None:
+    with pytest.raises(ResourceNotFoundError):
+        await VerifyMirror(parts)(uuid4())
+
+
+async def test_what_differs_in_others_does_not_count_for_one(
+    own_storage: RunningStorage, own_tenant: Tenant, parts: MirrorParts
+) -> None:
+    async with fresh_tenant(own_storage) as other:
+        for tenant in (own_tenant, other):
+            await append(tenant.raw, "", user("one"))
+            await indexed(tenant)
+        [row] = await rows_of(parts, other)
+        await parts.vectors.delete_events(UUID(other.tenant_id), [row.source_id])
+
+        own = await VerifyMirror(parts)(UUID(own_tenant.tenant_id))
+        theirs = await VerifyMirror(parts, mend=MendMirror(parts))(UUID(other.tenant_id))
+        await indexed(other)
+
+        assert kinds(own) == {}
+        assert kinds(theirs) == {"missing": 1}
+        assert theirs.examples == {"missing": [str(id_of(row.expected))]}
+        assert kinds(await VerifyMirror(parts)(UUID(other.tenant_id))) == {}
