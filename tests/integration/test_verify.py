@@ -28,7 +28,7 @@ from annals_storage.commands.mending import MendMirror
 from annals_storage.commands.mirror_report import Difference, MirrorParts, MirrorReport
 from annals_storage.commands.verifying import VerifyMirror
 from annals_storage.domain.events import EventType, Role
-from annals_storage.domain.mirror import Drift, MirroredRow, StoredPoint
+from annals_storage.domain.mirror import Drift, MirroredRow
 from annals_storage.domain.search import ChunkPoint, MemoryPoint, SparseVector
 
 EVENTS = 2_000
@@ -181,29 +181,80 @@ def changed(point: Point, drawn: random.Random) -> Point:
     )
 
 
+async def nothing() -> None:
+    pass
+
+
+class Once:
+    """Something happens, and is mirrored, before or after the engine's points are first read."""
+
+    def __init__(
+        self, tenant: Tenant, parts: MirrorParts, method: str, patch: pytest.MonkeyPatch
+    ) -> None:
+        self._tenant, self._read = tenant, getattr(type(parts.vectors.audit), method)
+        self.before = self.after = nothing
+        self.is_done = False
+        patch.setattr(type(parts.vectors.audit), method, self._call(self))
+
+    @staticmethod
+    def _call(once: Once) -> Any:
+        async def call(audit: Any, *args: Any, **kwargs: Any) -> Any:
+            is_first, once.is_done = not once.is_done, True
+            if is_first:
+                await once.before()
+                await indexed(once._tenant)
+            found = await once._read(audit, *args, **kwargs)
+            if is_first:
+                await once.after()
+                await indexed(once._tenant)
+            return found
+
+        return call
+
+
+async def edited(tenant: Tenant, event_id: str, content: str) -> None:
+    now = pb.NewEvent(message=res.MessageBody(role=res.ROLE_USER, content=content))
+    await edit(tenant.raw, event_id, now, "body")
+
+
 class TestMeanwhile:
     async def test_what_is_written_while_it_walks_is_not_reported(
         self, own_tenant: Tenant, parts: MirrorParts, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         stored = await append(own_tenant.raw, "", user("one"), user("two"), user("three"))
         await indexed(own_tenant)
-        listing = type(parts.vectors.audit).page_of
-        rooms = []
+        walked = Once(own_tenant, parts, "page_of", monkeypatch)
 
-        async def after_changes(audit: Any, tenant_id: UUID, **page: Any) -> list[StoredPoint]:
-            # The rows were read before; the points are read after an edit and an append.
-            if str(tenant_id) == own_tenant.tenant_id and not rooms:
-                rooms.append(stored.conversation_id)
-                now = pb.NewEvent(message=res.MessageBody(role=res.ROLE_USER, content="new words"))
-                await edit(own_tenant.raw, ids(stored)[0], now, "body")
-                await append(own_tenant.raw, stored.conversation_id, user("four"))
-                await indexed(own_tenant)
-            return await listing(audit, tenant_id, **page)
+        async def edit_and_append() -> None:
+            # The rows were read before.
+            await edited(own_tenant, ids(stored)[0], "new words")
+            await append(own_tenant.raw, stored.conversation_id, user("four"))
 
-        monkeypatch.setattr(type(parts.vectors.audit), "page_of", after_changes)
+        walked.before = edit_and_append
         report = await VerifyMirror(parts)(UUID(own_tenant.tenant_id))
 
-        assert rooms
+        assert walked.is_done
+        assert kinds(report) == {}
+
+    @pytest.mark.parametrize("moment", ["before", "after"])
+    async def test_what_is_written_while_it_looks_again_is_not_reported(
+        self,
+        own_tenant: Tenant,
+        parts: MirrorParts,
+        monkeypatch: pytest.MonkeyPatch,
+        moment: str,
+    ) -> None:
+        stored = await append(own_tenant.raw, "", user("one"))
+        await indexed(own_tenant)
+        walked = Once(own_tenant, parts, "page_of", monkeypatch)
+        walked.before = lambda: edited(own_tenant, ids(stored)[0], "makes it look wrong")
+        looked = Once(own_tenant, parts, "get", monkeypatch)
+        setattr(looked, moment, lambda: edited(own_tenant, ids(stored)[0], "once more"))
+
+        report = await VerifyMirror(parts)(UUID(own_tenant.tenant_id))
+
+        assert walked.is_done
+        assert looked.is_done
         assert kinds(report) == {}
 
     @pytest.mark.parametrize("kind", ["event", "conversation"])
@@ -286,6 +337,28 @@ class TestRepair:
         await MendMirror(parts).foreign([replace(point, tenant=str(uuid4()))])
 
         assert await parts.vectors.audit.page_of(tenant_id, after=None, limit=10) == [point]
+
+
+async def test_what_was_deleted_does_not_hide_points_of_nobody(
+    own_tenant: Tenant, parts: MirrorParts
+) -> None:
+    await append(own_tenant.raw, "", user("one"))
+    await indexed(own_tenant)
+    [row] = await rows_of(parts, own_tenant)
+    extra, nobodys = renamed(row.expected), renamed(row.expected)
+    vector = np.ones(384, np.float32)
+    await parts.vectors.upsert(
+        [
+            with_vectors(extra, vector),
+            with_vectors(replace(nobodys, tenant_id=uuid4()), vector),
+        ]
+    )
+
+    report = await VerifyMirror(parts, mend=MendMirror(parts))()
+    await indexed(own_tenant)
+
+    assert kinds(report) == {"extra": 1, "foreign": 1}
+    assert kinds(await VerifyMirror(parts)()) == {}
 
 
 async def test_a_tenant_there_is_not_is_refused(parts: MirrorParts) -> None:
