@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from datetime import timedelta
+import asyncio
+import json
+import os
+import sys
+from asyncio.subprocess import PIPE
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -13,8 +16,19 @@ import numpy as np
 import pytest
 from tests.support.appending import append, ids
 from tests.support.changing import edit
+from tests.support.corrupting import (
+    EVENTS,
+    MEMORIES,
+    MOVED,
+    Corruption,
+    id_of,
+    kinds,
+    renamed,
+    rows_of,
+    said,
+    with_vectors,
+)
 from tests.support.indexing import EmbeddingWork, indexed
-from tests.support.memories import remembered
 from tests.support.scratch import as_tenant
 from tests.support.storage import RunningStorage, Tenant, fresh_tenant
 
@@ -25,46 +39,14 @@ from annals_common.errors import ResourceNotFoundError
 from annals_local.postgres import LocalPostgres
 from annals_storage.app_adapters import mirror_parts
 from annals_storage.commands.mending import MendMirror
-from annals_storage.commands.mirror_report import Difference, MirrorParts, MirrorReport
+from annals_storage.commands.mirror_report import Difference, MirrorParts
 from annals_storage.commands.verifying import VerifyMirror
-from annals_storage.domain.events import EventType, Role
-from annals_storage.domain.mirror import Drift, MirroredRow
-from annals_storage.domain.search import ChunkPoint, MemoryPoint, SparseVector
-
-EVENTS = 2_000
-MEMORIES = 20
-TEXTS = 40
-MOVED = 100
-SEED = 20_260
-Point = ChunkPoint | MemoryPoint
+from annals_storage.domain.mirror import Drift
 
 
 @pytest.fixture
 def parts(own_storage: RunningStorage) -> MirrorParts:
     return mirror_parts(own_storage.adapters)
-
-
-def kinds(report: MirrorReport) -> dict[str, int]:
-    """What differs, without what does not."""
-    figures = report.as_dict()
-    return {kind.value: figures[kind] for kind in Drift if figures[kind]}
-
-
-async def rows_of(parts: MirrorParts, tenant: Tenant) -> list[MirroredRow]:
-    tenant_id = UUID(tenant.tenant_id)
-    point_ids = await parts.rows.page(tenant_id, after=None, limit=10_000)
-    rows = await parts.rows.get(tenant_id, point_ids)
-    return [rows[point_id] for point_id in point_ids]
-
-
-def id_of(point: Point) -> UUID:
-    return point.memory_id if isinstance(point, MemoryPoint) else point.chunk_id
-
-
-def renamed(point: Point) -> Point:
-    if isinstance(point, MemoryPoint):
-        return replace(point, memory_id=uuid4())
-    return replace(point, chunk_id=uuid4())
 
 
 class TestCorruption:
@@ -96,89 +78,6 @@ class TestCorruption:
             assert kinds(await VerifyMirror(parts)()) == {}
             assert await parts.vectors.audit.count() == EVENTS + MEMORIES
             assert work.embedded == 0
-
-
-async def said(tenant: Tenant) -> None:
-    """2,000 events of few texts, which are embedded once, and some memories."""
-    made = await tenant.client.conversations.create(user_id="alice")
-    for start in range(0, EVENTS, 100):
-        events = [user(f"note {number % TEXTS}") for number in range(start, start + 100)]
-        await append(tenant.raw, made.conversation_id, *events)
-    for number in range(MEMORIES):
-        await remembered(tenant, f"memory {number % TEXTS}", tags=["kept"])
-
-
-@dataclass(slots=True)
-class Corruption:
-    """Plants 1,000 corruptions, drawn by a seed; says what they are."""
-
-    parts: MirrorParts
-    tenant: Tenant
-    other: Tenant
-
-    async def plant(self) -> dict[str, int]:
-        drawn = random.Random(SEED)
-        points = [row.expected for row in await rows_of(self.parts, self.tenant)]
-        victims = iter(drawn.sample(points, 1_000))
-        dropped = [next(victims) for _ in range(200)]
-        await self.parts.vectors.delete_chunks(
-            UUID(self.tenant.tenant_id), [id_of(point) for point in dropped]
-        )
-        stale = [replace(next(victims), made_of="0" * 16) for _ in range(200)]
-        nobodys = [replace(renamed(next(victims)), tenant_id=uuid4()) for _ in range(150)]
-        theirs = UUID(self.other.tenant_id)
-        moved = [replace(next(victims), tenant_id=theirs) for _ in range(MOVED)]
-        doubled = [renamed(next(victims)) for _ in range(150)]
-        wrong = [changed(next(victims), drawn) for _ in range(200)]
-        await self._write([*stale, *nobodys, *moved, *doubled, *wrong])
-        return {
-            "missing": len(dropped) + len(moved),
-            "extra": len(doubled) + len(moved),
-            "foreign": len(nobodys),
-            "stale": len(stale),
-            "wrong_payload": len(wrong),
-        }
-
-    async def _write(self, points: Sequence[Point]) -> None:
-        vectors = np.random.default_rng(SEED).standard_normal((len(points), 384), np.float32)
-        await self.parts.vectors.upsert(
-            [with_vectors(point, vector) for point, vector in zip(points, vectors, strict=True)]
-        )
-
-
-def with_vectors(point: Point, vector: Any) -> Point:
-    if isinstance(point, MemoryPoint):
-        return replace(point, dense=vector)
-    return replace(point, dense=vector, bm25=SparseVector((7,), (1.0,)))
-
-
-def changed(point: Point, drawn: random.Random) -> Point:
-    """Another value in one field."""
-    both: list[dict[str, Any]] = [
-        {"conversation_id": uuid4()},
-        {"agent_id": uuid4()},
-        {"user_id": "mallory"},
-        {"session_id": "stolen"},
-    ]
-    if isinstance(point, MemoryPoint):
-        return replace(point, **drawn.choice([*both, {"tags": ("other",)}]))
-    return replace(
-        point,
-        **drawn.choice(
-            [
-                *both,
-                {"event_id": uuid4()},
-                {"seq": point.seq + 1},
-                {"branch": 2},
-                {"current": False},
-                {"role": Role.ASSISTANT},
-                {"event_type": EventType.SYSTEM},
-                {"tool_name": "hammer"},
-                {"event_time": point.event_time + timedelta(microseconds=1)},
-                {"chunk_index": 1},
-            ]
-        ),
-    )
 
 
 async def nothing() -> None:
@@ -337,6 +236,78 @@ class TestRepair:
         await MendMirror(parts).foreign([replace(point, tenant=str(uuid4()))])
 
         assert await parts.vectors.audit.page_of(tenant_id, after=None, limit=10) == [point]
+
+
+class TestCommand:
+    """`annals-storage verify`, in a process of its own."""
+
+    async def test_tells_what_differs_and_repairs(
+        self,
+        own_storage: RunningStorage,
+        own_tenant: Tenant,
+        own_postgres: LocalPostgres,
+        tmp_path: Path,
+    ) -> None:
+        await append(own_tenant.raw, "", user("one"))
+        await indexed(own_tenant)
+        # Another engine, which has nothing: the service's belongs to the service.
+        (tmp_path / "models").symlink_to(own_storage.data_dir / "models")
+        only = ("--tenant", own_tenant.tenant_id)
+
+        code, out, err = await verify(own_postgres, tmp_path, *only, "--repair")
+
+        report = json.loads(out)
+        assert code == 1
+        assert {name: report[name] for name in ("tenants", "chunks", "missing", "enqueued")} == {
+            "tenants": 1,
+            "chunks": 1,
+            "missing": 1,
+            "enqueued": 1,
+        }
+        assert err == f"{own_tenant.tenant_id}: done\n"
+
+    async def test_is_content_with_a_tenant_that_has_nothing(
+        self,
+        own_storage: RunningStorage,
+        own_tenant: Tenant,
+        own_postgres: LocalPostgres,
+        tmp_path: Path,
+    ) -> None:
+        (tmp_path / "models").symlink_to(own_storage.data_dir / "models")
+        done = await verify(own_postgres, tmp_path, "--tenant", own_tenant.tenant_id)
+        assert done[0] == 0
+
+    async def test_refuses_unknown_tenants(
+        self, own_storage: RunningStorage, own_postgres: LocalPostgres, tmp_path: Path
+    ) -> None:
+        (tmp_path / "models").symlink_to(own_storage.data_dir / "models")
+        code, out, err = await verify(own_postgres, tmp_path, "--tenant", str(uuid4()))
+        assert (code, out) == (1, "")
+        assert "Traceback" not in err
+        assert "tenant" in err
+
+    async def test_refuses_an_engine_that_serves(
+        self, own_storage: RunningStorage, own_postgres: LocalPostgres
+    ) -> None:
+        code, out, err = await verify(own_postgres, own_storage.data_dir, "--repair")
+        assert (code, out) == (1, "")
+        assert "is open in another process" in err
+
+
+async def verify(
+    postgres: LocalPostgres, data_dir: Path, *arguments: str
+) -> tuple[int | None, str, str]:
+    environ = {
+        "PATH": os.environ["PATH"],
+        "ANNALS_STORAGE_DATABASE_URL": postgres.app_url,
+        "ANNALS_STORAGE_DATA_DIR": str(data_dir),
+    }
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "annals_storage", "verify", *arguments,
+        env=environ, stdout=PIPE, stderr=PIPE,
+    )  # fmt: skip
+    stdout, stderr = await process.communicate()
+    return process.returncode, stdout.decode(), stderr.decode()
 
 
 async def test_what_was_deleted_does_not_hide_points_of_nobody(

@@ -15,6 +15,8 @@ from annals_storage.ports.tenancy import TenantStore
 
 PAGE = 1_000
 PROGRESS_CHUNKS = 100_000
+KNOWN_TENANTS = 100_000
+"""How many are remembered while points of nobody are looked for."""
 
 
 class VerifyMirror:
@@ -33,6 +35,7 @@ class VerifyMirror:
         self._parts, self._mend, self._progress = parts, mend, progress
         self._report = MirrorReport()
         self._points = 0
+        self._known: set[str] = set()
 
     async def __call__(self, tenant_id: UUID | None = None) -> MirrorReport:
         """Compare one tenant or all. Raises ResourceNotFoundError for a tenant there is not.
@@ -87,7 +90,9 @@ class VerifyMirror:
                 self._note(await self._mend.foreign(found))
 
     async def _of_nobody(self, points: Sequence[StoredPoint]) -> list[StoredPoint]:
-        named = {point.tenant for point in points}
+        if len(self._known) > KNOWN_TENANTS:
+            self._known.clear()
+        named = {point.tenant for point in points} - self._known
         unknown = {tenant for tenant in named if not await self._is_ours(tenant)}
         return [point for point in points if point.tenant in unknown]
 
@@ -103,6 +108,7 @@ class VerifyMirror:
             await self._parts.tenants.get(tenant_id)
         except ResourceNotFoundError:
             return (await self._parts.outbox.backlog(tenant_id)).pending > 0
+        self._known.add(tenant)
         return True
 
     def _note(self, mended: Mended) -> None:

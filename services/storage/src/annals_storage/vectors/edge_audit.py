@@ -56,7 +56,9 @@ class EdgeAudit:
         if not point_ids:
             return []
         wanted: list[int | UUID | str] = [*point_ids]
-        rows = await self._read(lambda shard: shard.retrieve(wanted, True, False))
+        rows = await self._read(
+            lambda shard: shard.retrieve(wanted, with_payload=True, with_vector=False)
+        )
         return [payload.stored_point(row.id, row.payload) for row in rows]
 
     async def delete(self, tenant: str | None, point_ids: Sequence[UUID]) -> None:
