@@ -58,6 +58,7 @@ from annals_storage.postgres.hits import PostgresHits
 from annals_storage.postgres.memories import PostgresMemories
 from annals_storage.postgres.provider_logs import PostgresProviderLogs
 from annals_storage.postgres.relationships import PostgresRelationships
+from annals_storage.postgres.rescoring import PostgresRescoring
 from annals_storage.postgres.search_log import PostgresSearchLog
 from annals_storage.postgres.session_merges import PostgresSessionMerges
 from annals_storage.postgres.signing_keys import PostgresSigningKeys
@@ -212,6 +213,7 @@ def _search(shared: Shared, embeddings: QueryEmbeddings) -> SearchEvents:
         vectors=shared.adapters.vectors,
         hits=shared.warm(PostgresHits(shared.database)),
         hits_as_stored=PostgresHits(shared.database),
+        rescoring=PostgresRescoring(shared.database),
         outbox=shared.outbox,
     )
 

@@ -129,7 +129,7 @@ class SearchMemories:
     async def _nearest(self, search: MemorySearch) -> list[ScoredMemory]:
         vector = search.embedding
         if vector is None:
-            vector = await self._embeddings.get(search.query)
+            vector = (await self._embeddings.get(search.query)).dense
         limit = max(MIN_CANDIDATES, search.top_k * CANDIDATES_PER_HIT)
         found = await self._vectors.query_memories(search.scope, vector, limit)
         return [memory for memory in found if memory.score >= search.threshold]

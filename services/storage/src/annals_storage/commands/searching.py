@@ -15,10 +15,19 @@ from annals_storage.commands.query_embedding import QueryEmbeddings
 from annals_storage.domain.events import Event
 from annals_storage.domain.fusion import Component, RankedEvent, Ranking
 from annals_storage.domain.indexing import Backlog, OutboxKind
-from annals_storage.domain.search import FoundEvent, SearchScope, VectorQuery
+from annals_storage.domain.late_interaction import max_similarities
+from annals_storage.domain.rescoring import (
+    RESCORED_EVENTS,
+    Found,
+    Rescored,
+    head_of,
+    is_named,
+    rescored,
+)
+from annals_storage.domain.search import Candidate, FoundEvent, SearchScope, VectorQuery
 from annals_storage.ports.embedding import SparseEncoder
 from annals_storage.ports.outbox import Outbox
-from annals_storage.ports.search import HitStore
+from annals_storage.ports.search import HitStore, RescoringStore
 from annals_storage.ports.vectors import VectorIndex
 
 CANDIDATES_PER_HIT = 4
@@ -82,11 +91,12 @@ class SearchEvents:
         vectors: VectorIndex,
         hits: HitStore,
         hits_as_stored: HitStore,
+        rescoring: RescoringStore,
         outbox: Outbox,
     ) -> None:
         """`hits_as_stored`: the same without the words of cold events, for when those are out."""
         self._embeddings, self._sparse, self._vectors = embeddings, sparse, vectors
-        self._hits_as_stored = hits_as_stored
+        self._hits_as_stored, self._rescoring = hits_as_stored, rescoring
         self._hits, self._freshness = hits, Freshness(outbox, MIRRORED_KINDS)
 
     async def __call__(self, search: Search) -> SearchResult:
@@ -117,21 +127,50 @@ class SearchEvents:
         view = await self._hits.get_view(scope.tenant_id, scope.conversation_ids[0], scope.branch)
         return replace(search, scope=replace(scope, view=view))
 
-    async def _ranking(self, search: Search) -> Ranking:
+    async def _ranking(self, search: Search) -> Ranking | Rescored:
         query = await self._vector_query(search)
-        return Ranking(await self._vectors.query(query))
+        found = await self._vectors.query(query)
+        first = Ranking(found)
+        if search.mode is not SearchMode.HYBRID or not first.events:
+            return first
+        return await self._rescored(search, found, first)
+
+    async def _rescored(self, search: Search, found: Found, first: Ranking) -> Rescored:
+        depth = max(RESCORED_EVENTS, search.limit)
+        head = head_of(first, found, depth)
+        chunks = {chunk.chunk_id: chunk for chunks in head.values() for chunk in chunks}
+        known = await self._rescoring.get_candidates(search.scope.tenant_id, list(chunks))
+        named = [key for key, item in known.items() if is_named(item.author_name, search.query)]
+        return rescored(
+            first,
+            head,
+            depth,
+            similarities=await self._similarities(search.query, known),
+            named_events=frozenset(chunks[chunk_id].event_id for chunk_id in named),
+        )
+
+    async def _similarities(
+        self, query: str, candidates: Mapping[UUID, Candidate]
+    ) -> dict[UUID, float]:
+        """Return MaxSim by chunk id, of chunks whose tokens are kept."""
+        signs = {key: c.token_signs for key, c in candidates.items() if c.token_signs is not None}
+        tokens = (await self._embeddings.get(query)).tokens
+        if not signs or not len(tokens):
+            return {}
+        scores = await asyncio.to_thread(max_similarities, tokens, list(signs.values()))
+        return dict(zip(signs, scores.tolist(), strict=True))
 
     async def _vector_query(self, search: Search) -> VectorQuery:
         wanted = max(MIN_CANDIDATES, search.limit * CANDIDATES_PER_HIT)
         query = VectorQuery(search.scope, min(wanted, MAX_CANDIDATES))
         if search.mode is not SearchMode.LEXICAL:
-            query = replace(query, dense=await self._embeddings.get(search.query))
+            query = replace(query, dense=(await self._embeddings.get(search.query)).dense)
         if search.mode is not SearchMode.DENSE:
             query = replace(query, bm25=self._sparse.encode_query(search.query))
         return query
 
     async def _read_back(
-        self, search: Search, ranking: Ranking, degraded: list[str]
+        self, search: Search, ranking: Ranking | Rescored, degraded: list[str]
     ) -> tuple[Hit, ...]:
         """Walk down the ranking until enough hits stand the test of PostgreSQL."""
         # Without a threshold everything counts, opposite meanings (negative cosines) included.
@@ -146,7 +185,7 @@ class SearchEvents:
     async def _hits_of(
         self,
         search: Search,
-        ranking: Ranking,
+        ranking: Ranking | Rescored,
         batch: Sequence[RankedEvent],
         degraded: list[str],
     ) -> list[Hit]:

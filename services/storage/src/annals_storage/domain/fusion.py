@@ -3,22 +3,24 @@
 Scores are min-max normalised over each signal's candidates, then summed with weights: on LoCoMo
 better than reciprocal rank fusion, which a weak signal drags down. In a conversation the answer
 often stands beside the words that were asked for, so every event also gets a part of its
-neighbours' scores. Figures are in docs/benchmarks.md.
+neighbours' scores. Figures are in docs/retrieval.md.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 from uuid import UUID
 
 from annals_storage.domain.search import ScoredChunk, Signal
 
-WEIGHTS: Mapping[Signal, float] = {Signal.DENSE: 0.4, Signal.BM25: 0.6}
+Weights = Mapping[Signal, float]
+WEIGHTS: Weights = {Signal.DENSE: 0.4, Signal.BM25: 0.6}
 NEIGHBOR_SHARES = (0.3, 0.21, 0.147)
 """Of a neighbour's score, by its distance in events: 0.3 · 0.7^(distance − 1)."""
 NEIGHBORS = "neighbors"
+BONUS = "speaker"
 _OFFSETS = [
     (sign * distance, share)
     for distance, share in enumerate(NEIGHBOR_SHARES, start=1)
@@ -31,7 +33,7 @@ _MOST_FROM_NEIGHBORS = 2 * sum(NEIGHBOR_SHARES)
 class Component:
     """How one signal saw an event; weight times normalised score is its part of the score.
 
-    `signal` is a Signal's value or NEIGHBORS. `rank` counts from 1; 0 for NEIGHBORS.
+    `signal` is a Signal's value, NEIGHBORS or BONUS. `rank` counts from 1; 0 for the last two.
     """
 
     signal: str
@@ -39,6 +41,10 @@ class Component:
     normalized_score: float
     weight: float
     rank: int
+
+    def weighted(self, factor: float) -> Component:
+        """Return the same part of a score that was multiplied."""
+        return replace(self, weight=self.weight * factor)
 
 
 class RankedEvent(NamedTuple):
@@ -57,17 +63,27 @@ class Ranking:
     times, and hashing a UUID is slow.
     """
 
-    def __init__(self, found: Mapping[Signal, Sequence[ScoredChunk]]) -> None:
+    def __init__(
+        self,
+        found: Mapping[Signal, Sequence[ScoredChunk]],
+        *,
+        weights: Weights = WEIGHTS,
+        bonuses: Mapping[UUID, float] | None = None,
+    ) -> None:
+        """`bonuses`: what some events gain, added last; they lend nothing of it."""
         self._numbers: dict[UUID, int] = {}
-        total = sum(WEIGHTS[signal] for signal in found) or 1.0
+        self._bonuses = bonuses or {}
+        total = sum(weights[signal] for signal in found) or 1.0
         self._tables = [
-            _Table(signal, chunks, WEIGHTS[signal] / total, self._numbers)
+            _Table(signal, chunks, weights[signal] / total, self._numbers)
             for signal, chunks in found.items()
             if chunks
         ]
         own = [sum(t.parts.get(n, 0.0) for t in self._tables) for n in range(len(self._numbers))]
         self._gained = _from_neighbors(self._tables, own) if len(found) > 1 else []
         totals = [a + b for a, b in zip(own, self._gained, strict=True)] if self._gained else own
+        for event_id, bonus in self._bonuses.items():
+            totals[self._numbers[event_id]] += bonus
         self._scale = max([1.0, *totals])
         self._is_cosine = list(found) == [Signal.DENSE]
         ranked = [self._ranked(event_id, n, totals[n]) for event_id, n in self._numbers.items()]
@@ -79,6 +95,8 @@ class Ranking:
         parts = [t.component(number, self._scale) for t in self._tables if number in t.best]
         if self._gained:
             parts.append(self._neighbors_component(self._gained[number]))
+        if bonus := self._bonuses.get(event_id):
+            parts.append(Component(BONUS, 1.0, 1.0, bonus / self._scale, rank=0))
         return tuple(parts)
 
     def _ranked(self, event_id: UUID, number: int, total: float) -> RankedEvent:

@@ -51,7 +51,10 @@ class IndexableEvent:
 
 @dataclass(frozen=True, slots=True)
 class ChunkRow:
-    """A chunk as PostgreSQL keeps it. `embedding`: float16, little endian."""
+    """A chunk as PostgreSQL keeps it.
+
+    `embedding`: float16, little endian. `token_signs`: see domain/late_interaction.py.
+    """
 
     chunk_id: UUID
     event_id: UUID
@@ -63,17 +66,26 @@ class ChunkRow:
     content_hash: bytes
     embedding: bytes
     embedding_model: str
+    token_signs: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class StoredEmbedding:
+    """The embedding of a text as a chunk keeps it."""
+
+    embedding: bytes
+    token_signs: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class KnownChunks:
     """What PostgreSQL holds before a batch is mirrored.
 
-    `embeddings`: float16, little endian, by the hash of the text. `chunk_ids`: of the events of
+    `embeddings` by the hash of the text. `chunk_ids`: of the events of
     the batch, as they were.
     """
 
-    embeddings: Mapping[bytes, bytes]
+    embeddings: Mapping[bytes, StoredEmbedding]
     chunk_ids: frozenset[UUID]
 
 

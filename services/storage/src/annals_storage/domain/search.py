@@ -18,10 +18,12 @@ DenseVector = NDArray[np.float32]
 
 
 class Signal(StrEnum):
-    """A way of finding chunks; the name of its vector in the engine."""
+    """A way of scoring chunks; of those that find, the name of the vector in the engine."""
 
     DENSE = "dense"
     BM25 = "bm25"
+    MAXSIM = "maxsim"
+    """Late interaction, of the best candidates of the other two; not a vector in the engine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +168,16 @@ class ScoredChunk(NamedTuple):
     seq: int
     chunk_index: int
     score: float
+
+
+class Candidate(NamedTuple):
+    """A chunk found, as late interaction sees it. See domain/late_interaction.py.
+
+    `token_signs` is None where a version that did not keep them mirrored the chunk last.
+    """
+
+    token_signs: bytes | None
+    author_name: str | None
 
 
 class ScoredMemory(NamedTuple):

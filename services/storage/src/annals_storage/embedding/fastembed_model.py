@@ -14,10 +14,13 @@ from typing import Any, cast
 import numpy as np
 from fastembed import TextEmbedding
 from fastembed.common.model_description import ModelSource, PoolingType
+from fastembed.common.onnx_model import OnnxOutputContext
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
+from annals_storage.domain.late_interaction import TokenVectors
 from annals_storage.embedding.spans import token_spans
+from annals_storage.embedding.telling_tokens import TellingTokens
 
 DEFAULT_BATCH_SIZE = 16
 """Texts per inference. Larger batches are no faster on CPU: 16 texts of 30 tokens already
@@ -29,6 +32,9 @@ so that a query never waits long for a core."""
 
 MAX_CONCURRENT_BATCHES = 2
 """A query is served beside a running batch; more would only fight over the same cores."""
+
+TOKEN_OUTPUT_DIMENSIONS = 3
+"""Of a model that returns (texts, tokens, dimensions)."""
 
 _ONNX_FILES = ("model.onnx", "onnx/model.onnx", "model_optimized.onnx")
 _registration = threading.Lock()
@@ -59,6 +65,7 @@ class FastembedEmbedder:
         tokenizer = cast("Any", self._text_embedding.model).tokenizer
         self._max_tokens = int(tokenizer.truncation["max_length"])
         self._tokenizer = _without_limits(tokenizer)
+        self._telling_tokens = TellingTokens(tokenizer)
         self._executor = ThreadPoolExecutor(MAX_CONCURRENT_BATCHES, "embedding")
 
     @property
@@ -82,12 +89,25 @@ class FastembedEmbedder:
         Texts of similar length share a batch, so that padding costs little. A cancelled call
         stops after the batch that is running.
         """
+        vectors, _ = await self.embed_tokens(texts)
+        return vectors
+
+    async def embed_tokens(
+        self, texts: Sequence[str]
+    ) -> tuple[NDArray[np.float32], list[TokenVectors]]:
+        """Return what `embed` returns, and for each text the vectors of its telling tokens.
+
+        Both come out of one pass. A model that keeps its tokens to itself gives none.
+        """
         vectors = np.empty((len(texts), self.dimensions), dtype=np.float32)
+        tokens = [np.empty((0, self.dimensions), np.float32)] * len(texts)
         loop = asyncio.get_running_loop()
         for indices in batches(texts, self._batch_size):
             batch = [texts[index] for index in indices]
-            vectors[indices] = await loop.run_in_executor(self._executor, self._run, batch)
-        return vectors
+            of_batch = await loop.run_in_executor(self._executor, self._run, batch)
+            for index, (vector, own) in zip(indices, of_batch, strict=True):
+                vectors[index], tokens[index] = vector, own
+        return vectors, tokens
 
     def token_spans(self, text: str) -> list[tuple[int, int]]:
         """Return the (start, end) character offsets of the model's tokens, specials left out.
@@ -100,8 +120,20 @@ class FastembedEmbedder:
         """Wait for running batches and end the threads."""
         self._executor.shutdown()
 
-    def _run(self, batch: list[str]) -> NDArray[np.float32]:
-        return np.stack(list(self._text_embedding.embed(batch, batch_size=len(batch))))
+    def _run(self, batch: list[str]) -> list[tuple[NDArray[np.float32], TokenVectors]]:
+        # As TextEmbedding.embed does it, which drops the tokens.
+        model = cast("Any", self._text_embedding.model)
+        output = model.onnx_embed(batch)
+        vectors = model._post_process_onnx_output(output)  # noqa: SLF001 - pinned
+        return [(vector, self._tokens(output, row)) for row, vector in enumerate(vectors)]
+
+    def _tokens(self, output: OnnxOutputContext, row: int) -> TokenVectors:
+        if output.model_output.ndim != TOKEN_OUTPUT_DIMENSIONS or output.input_ids is None:
+            return np.empty((0, self.dimensions), np.float32)
+        kept = self._telling_tokens.positions(output.input_ids[row])
+        tokens = output.model_output[row, kept].astype(np.float32)
+        unit: TokenVectors = tokens / np.linalg.norm(tokens, axis=1, keepdims=True)
+        return unit
 
 
 def batches(

@@ -9,8 +9,8 @@ from annals_common.ids import derived_uuid
 from annals_storage.domain.chunking import ChunkSpan, chunk_spans
 from annals_storage.domain.indexing import ChunkRow, IndexableEvent
 from annals_storage.domain.mirror import made_of
-from annals_storage.domain.search import ChunkPoint, DenseVector
-from annals_storage.indexer.embeddings import content_hash, to_bytes
+from annals_storage.domain.search import ChunkPoint
+from annals_storage.indexer.embeddings import Embedding, content_hash, to_bytes
 from annals_storage.ports.embedding import Embedder, SparseEncoder
 
 SPECIAL_TOKENS = 2
@@ -56,7 +56,7 @@ def chunk_id(event_id: UUID, index: int) -> UUID:
     return derived_uuid("chunk", event_id.bytes, str(index))
 
 
-def chunk_row(chunk: CutChunk, vector: DenseVector, model: str) -> ChunkRow:
+def chunk_row(chunk: CutChunk, embedding: Embedding, model: str) -> ChunkRow:
     """Return the chunk as PostgreSQL keeps it."""
     event = chunk.source.event
     return ChunkRow(
@@ -68,15 +68,16 @@ def chunk_row(chunk: CutChunk, vector: DenseVector, model: str) -> ChunkRow:
         end_char=chunk.span.end,
         token_count=chunk.span.token_count,
         content_hash=chunk.content_hash,
-        embedding=to_bytes(vector),
+        embedding=to_bytes(embedding.dense),
         embedding_model=model,
+        token_signs=embedding.token_signs,
     )
 
 
 def chunk_point(
-    tenant_id: UUID, chunk: CutChunk, vector: DenseVector, sparse: SparseEncoder, model: str
+    tenant_id: UUID, chunk: CutChunk, embedding: Embedding, sparse: SparseEncoder, model: str
 ) -> ChunkPoint:
-    """Return the chunk as the engine holds it. `model` made the vector."""
+    """Return the chunk as the engine holds it. `model` made the embedding."""
     source, event = chunk.source, chunk.source.event
     return ChunkPoint(
         chunk_id=chunk_id(event.event_id, chunk.index),
@@ -87,7 +88,7 @@ def chunk_point(
         chunk_index=chunk.index,
         event_type=event.body.type,
         event_time=event.event_time,
-        dense=vector,
+        dense=embedding.dense,
         bm25=sparse.encode_document(chunk.text),
         agent_id=source.agent_id,
         user_id=source.user_id,

@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
+from annals_storage.domain.indexing import StoredEmbedding
+from annals_storage.domain.late_interaction import pack_signs
 from annals_storage.domain.search import DenseVector
 from annals_storage.indexer.metrics import EMBED_SECONDS, EMBEDDED_CHUNKS
 from annals_storage.ports.embedding import Embedder
 
 FLOAT16 = np.dtype("<f2")
 HASH_BYTES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Embedding:
+    """What a text means: as a whole, and token by token as signs (`pack_signs`)."""
+
+    dense: DenseVector
+    token_signs: bytes
 
 
 def content_hash(text: str) -> bytes:
@@ -30,15 +41,20 @@ def from_bytes(stored: bytes) -> DenseVector:
     return np.frombuffer(stored, FLOAT16).astype(np.float32)
 
 
-async def vectors_by_hash(
-    texts: Mapping[bytes, str], stored: Mapping[bytes, bytes], embedder: Embedder
-) -> dict[bytes, DenseVector]:
-    """Return the vector of every text, by its hash. Only what is not stored reaches the model."""
-    vectors = {key: from_bytes(stored[key]) for key in texts if key in stored}
-    fresh = [key for key in texts if key not in vectors]
+async def embeddings_by_hash(
+    texts: Mapping[bytes, str], stored: Mapping[bytes, StoredEmbedding], embedder: Embedder
+) -> dict[bytes, Embedding]:
+    """Return the embedding of every text, by its hash. Only what is not stored is embedded."""
+    found = {
+        key: Embedding(from_bytes(stored[key].embedding), stored[key].token_signs)
+        for key in texts
+        if key in stored
+    }
+    fresh = [key for key in texts if key not in found]
     if fresh:
         with EMBED_SECONDS.time():
-            embedded = await embedder.embed([texts[key] for key in fresh])
+            vectors, tokens = await embedder.embed_tokens([texts[key] for key in fresh])
         EMBEDDED_CHUNKS.inc(len(fresh))
-        vectors |= dict(zip(fresh, embedded, strict=True))
-    return vectors
+        made = zip(fresh, vectors, tokens, strict=True)
+        found |= {key: Embedding(vector, pack_signs(own)) for key, vector, own in made}
+    return found

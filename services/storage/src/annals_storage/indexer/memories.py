@@ -12,7 +12,7 @@ from annals_storage.domain.indexing import IndexableMemory, MemoryEmbedding
 from annals_storage.domain.mirror import made_of
 from annals_storage.domain.search import DenseVector, MemoryPoint
 from annals_storage.indexer.chunker import spans_of
-from annals_storage.indexer.embeddings import content_hash, from_bytes, to_bytes, vectors_by_hash
+from annals_storage.indexer.embeddings import content_hash, embeddings_by_hash, from_bytes, to_bytes
 from annals_storage.ports.embedding import Embedder
 from annals_storage.ports.outbox import Outbox
 from annals_storage.ports.vectors import VectorIndex
@@ -57,9 +57,11 @@ class MemoryMirror:
             lambda: {m.memory_id: _pieces(m.content, self._embedder) for m in memories}
         )
         texts = {content_hash(text): text for own in pieces.values() for text, _ in own}
-        vectors = await vectors_by_hash(texts, {}, self._embedder)
+        embeddings = await embeddings_by_hash(texts, {}, self._embedder)
         return {
-            memory_id: _centre([(vectors[content_hash(text)], tokens) for text, tokens in own])
+            memory_id: _centre(
+                [(embeddings[content_hash(text)].dense, tokens) for text, tokens in own]
+            )
             for memory_id, own in pieces.items()
         }
 

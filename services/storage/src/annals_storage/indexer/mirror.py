@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from annals_storage.domain.indexing import IndexableEvent, KnownChunks, OutboxEntry, OutboxKind
-from annals_storage.domain.search import DenseVector
 from annals_storage.indexer.chunker import CutChunk, chunk_point, chunk_row, cut
-from annals_storage.indexer.embeddings import vectors_by_hash
+from annals_storage.indexer.embeddings import Embedding, embeddings_by_hash
 from annals_storage.indexer.memories import MemoryMirror
 from annals_storage.indexer.metrics import INDEXED_EVENTS, REUSED_CHUNKS
 from annals_storage.ports.embedding import Embedder, SparseEncoder
@@ -64,10 +63,10 @@ class Mirror:
         chunks = await asyncio.to_thread(self._cut, sources)
         event_ids = [source.event.event_id for source in sources]
         known = await self._known(tenant_id, event_ids, chunks)
-        vectors = await self._vectors_of(chunks, known)
+        embedded = await self._embedded(chunks, known)
         model = self._embedder.model
-        rows = [chunk_row(c, v, model) for c, v in vectors]
-        points = [chunk_point(tenant_id, c, v, self._sparse, model) for c, v in vectors]
+        rows = [chunk_row(c, e, model) for c, e in embedded]
+        points = [chunk_point(tenant_id, c, e, self._sparse, model) for c, e in embedded]
         await self._outbox.save_chunks(tenant_id, event_ids, rows)
         # Points go last and come back at once: between the two, searches miss them.
         await self._vectors.delete_events(tenant_id, unsure)
@@ -85,14 +84,14 @@ class Mirror:
             embedding_model=self._embedder.model,
         )
 
-    async def _vectors_of(
+    async def _embedded(
         self, chunks: Sequence[CutChunk], known: KnownChunks
-    ) -> list[tuple[CutChunk, DenseVector]]:
+    ) -> list[tuple[CutChunk, Embedding]]:
         texts = {chunk.content_hash: chunk.text for chunk in chunks}
-        vectors = await vectors_by_hash(texts, known.embeddings, self._embedder)
-        embedded = len(texts.keys() - known.embeddings.keys())
-        REUSED_CHUNKS.inc(len(chunks) - embedded)
-        return [(chunk, vectors[chunk.content_hash]) for chunk in chunks]
+        embeddings = await embeddings_by_hash(texts, known.embeddings, self._embedder)
+        fresh = len(texts.keys() - known.embeddings.keys())
+        REUSED_CHUNKS.inc(len(chunks) - fresh)
+        return [(chunk, embeddings[chunk.content_hash]) for chunk in chunks]
 
     def _cut(self, sources: Sequence[IndexableEvent]) -> list[CutChunk]:
         return [chunk for source in sources for chunk in cut(source, self._embedder)]

@@ -8,6 +8,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from annals_storage.domain.late_interaction import TokenVectors
 from annals_storage.domain.search import SparseVector
 
 
@@ -28,6 +29,11 @@ class Embedder(Protocol):
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return L2-normalised vectors of shape (len(texts), dimensions), in order."""
+
+    async def embed_tokens(
+        self, texts: Sequence[str]
+    ) -> tuple[NDArray[np.float32], list[TokenVectors]]:
+        """Return what `embed` returns, and for each text the vectors of its telling tokens."""
 
     def token_spans(self, text: str) -> list[tuple[int, int]]:
         """Return the (start, end) character offsets of the model's tokens, specials left out."""

@@ -6,8 +6,17 @@ from collections.abc import Sequence
 from typing import Protocol
 from uuid import UUID
 
-from annals_storage.domain.search import BranchPart, FoundEvent, SearchScope
+from annals_storage.domain.search import BranchPart, Candidate, FoundEvent, SearchScope
 from annals_storage.domain.search_log import LoggedSearch, SearchLogQuery
+
+
+class RescoringStore(Protocol):
+    """What candidates of a search are compared by, besides the engine's scores."""
+
+    async def get_candidates(
+        self, tenant_id: UUID, chunk_ids: Sequence[UUID]
+    ) -> dict[UUID, Candidate]:
+        """Return the candidates by chunk id; chunks that are gone are missing."""
 
 
 class HitStore(Protocol):

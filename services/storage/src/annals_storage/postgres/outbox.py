@@ -17,6 +17,7 @@ from annals_storage.domain.indexing import (
     OutboxEntry,
     OutboxKind,
     OutboxTotals,
+    StoredEmbedding,
 )
 from annals_storage.postgres.database import Database, Params, Statement, sql
 from annals_storage.postgres.rows import event_from
@@ -116,7 +117,10 @@ class PostgresOutbox:
             tenant_id, (sql("get_known_embeddings"), params), (sql("get_chunk_ids"), params)
         )
         return KnownChunks(
-            embeddings={row["content_hash"]: row["embedding"] for row in embeddings},
+            embeddings={
+                row["content_hash"]: StoredEmbedding(row["embedding"], row["token_signs"])
+                for row in embeddings
+            },
             chunk_ids=frozenset(row["chunk_id"] for row in chunks),
         )
 

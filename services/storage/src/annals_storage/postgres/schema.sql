@@ -289,8 +289,10 @@ CREATE TABLE annals.chunks (
     token_count integer NOT NULL,
     content_hash bytea NOT NULL,
     embedding bytea NOT NULL,
-    embedding_model text NOT NULL
+    embedding_model text NOT NULL,
+    token_signs bytea
 );
+ALTER TABLE ONLY annals.chunks ALTER COLUMN token_signs SET STORAGE EXTERNAL;
 
 ALTER TABLE ONLY annals.chunks FORCE ROW LEVEL SECURITY;
 

@@ -5,9 +5,9 @@ WITH fresh AS (
     %(chunk_id)s::uuid[], %(event_id)s::uuid[], %(conversation_id)s::uuid[],
     %(chunk_index)s::integer[], %(start_char)s::integer[], %(end_char)s::integer[],
     %(token_count)s::integer[], %(content_hash)s::bytea[], %(embedding)s::bytea[],
-    %(embedding_model)s::text[]
+    %(embedding_model)s::text[], %(token_signs)s::bytea[]
   ) AS c (chunk_id, event_id, conversation_id, chunk_index, start_char, end_char, token_count,
-          content_hash, embedding, embedding_model)
+          content_hash, embedding, embedding_model, token_signs)
 ),
 stale AS (
   DELETE FROM annals.chunks AS c
@@ -16,7 +16,7 @@ stale AS (
 )
 INSERT INTO annals.chunks
   (tenant_id, chunk_id, event_id, conversation_id, chunk_index, start_char, end_char,
-   token_count, content_hash, embedding, embedding_model)
+   token_count, content_hash, embedding, embedding_model, token_signs)
 SELECT %(tenant_id)s, f.* FROM fresh AS f
 -- What was erased while it was being cut and embedded is not stored: see chunk_lock.sql.
 CROSS JOIN LATERAL (
@@ -26,7 +26,9 @@ CROSS JOIN LATERAL (
 ON CONFLICT (tenant_id, chunk_id) DO UPDATE
 SET start_char = excluded.start_char, end_char = excluded.end_char,
     token_count = excluded.token_count, content_hash = excluded.content_hash,
-    embedding = excluded.embedding, embedding_model = excluded.embedding_model
+    embedding = excluded.embedding, embedding_model = excluded.embedding_model,
+    token_signs = excluded.token_signs
 WHERE (chunks.content_hash, chunks.start_char, chunks.end_char, chunks.embedding_model)
       IS DISTINCT FROM (excluded.content_hash, excluded.start_char, excluded.end_char,
                         excluded.embedding_model)
+   OR chunks.token_signs IS NULL

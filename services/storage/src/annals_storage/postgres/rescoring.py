@@ -1,0 +1,24 @@
+"""Reads what candidates of a search are compared by."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from annals_storage.domain.search import Candidate
+from annals_storage.postgres.database import Database, sql
+
+
+class PostgresRescoring:
+    """Chunks, as late interaction sees them."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def get_candidates(
+        self, tenant_id: UUID, chunk_ids: Sequence[UUID]
+    ) -> dict[UUID, Candidate]:
+        """Return the candidates by chunk id; chunks that are gone are missing."""
+        params = {"tenant_id": tenant_id, "chunk_ids": list(chunk_ids)}
+        [rows] = await self._database.run(tenant_id, (sql("get_rescoring"), params))
+        return {row["chunk_id"]: Candidate(row["token_signs"], row["author_name"]) for row in rows}
