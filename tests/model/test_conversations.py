@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from uuid import UUID
 
 import pytest
 from hypothesis import HealthCheck, Phase, seed, settings
@@ -20,7 +21,11 @@ from tests.model.rules_conversations import (
     MemoryRules,
 )
 from tests.model.rules_events import ErasureRules, EventRules
-from tests.support.storage import Tenant
+from tests.support.indexing import indexed
+from tests.support.storage import RunningStorage, Tenant
+
+from annals_storage.app_adapters import mirror_parts
+from annals_storage.commands.verifying import VerifyMirror
 
 STEPS = int(os.environ.get("STEPS", "400"))
 STEPS_PER_EXAMPLE = 50
@@ -44,13 +49,22 @@ class Conversations(
 
 @pytest.mark.timeout(TIMEOUT_S)
 def test_the_service_agrees_with_the_model(
-    modelled: tuple[asyncio.AbstractEventLoop, Tenant],
+    modelled: tuple[asyncio.AbstractEventLoop, Tenant], storage: RunningStorage
 ) -> None:
     Machine.loop, Machine.tenant = modelled
     start, number = Steps.taken, SEED
     while Steps.taken - start < STEPS:
         _run(number)
         number += 1
+    Machine.loop.run_until_complete(_mirror_is_exact(storage, Machine.tenant))
+
+
+async def _mirror_is_exact(storage: RunningStorage, tenant: Tenant) -> None:
+    """Whatever was done, every point is what the rows say by now."""
+    await indexed(tenant)
+    report = await VerifyMirror(mirror_parts(storage.adapters))(UUID(tenant.tenant_id))
+    assert report.is_clean, report.as_dict()
+    assert report.chunks > 0
 
 
 def _run(number: int) -> None:
