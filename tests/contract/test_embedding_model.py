@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tests.contract.embedding_models import minilm, minilm_dir  # noqa: F401
 
 from annals_storage.domain.chunking import chunk_spans
+from annals_storage.domain.late_interaction import MAX_TOKENS
 from annals_storage.embedding import minilm as minilm_module
 from annals_storage.embedding.fastembed_model import FastembedEmbedder, batches
 from annals_storage.embedding.loading import load_embedder
@@ -40,6 +41,24 @@ async def test_vectors_are_normalised_and_in_order(minilm):
     assert together.shape == (4, minilm.dimensions)
     np.testing.assert_allclose(np.linalg.norm(together, axis=1), 1, atol=1e-5)
     assert cosines(together, alone).min() > 0.99999
+
+
+async def test_one_pass_gives_texts_and_telling_tokens(minilm):
+    texts = ["The heron eats frogs.", "", "of the", "...", "heron heron heron", "word " * 300]
+
+    vectors, tokens = await minilm.embed_tokens(texts)
+
+    assert [len(own) for own in tokens] == [3, 0, 2, 0, 1, 1]
+    assert cosines(vectors, await minilm.embed(texts)).min() > 0.99999
+    for own in tokens:
+        assert own.dtype == np.float32
+        np.testing.assert_allclose(np.linalg.norm(own, axis=1), 1, atol=1e-5)
+
+
+async def test_tokens_are_bounded(minilm):
+    _, [tokens] = await minilm.embed_tokens([" ".join(map(str, range(150)))])
+
+    assert tokens.shape == (MAX_TOKENS, minilm.dimensions)
 
 
 async def test_no_texts_give_no_vectors(minilm):

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from tests.support.appending import append, empty_conversation, ids
+from tests.support.scratch import run
 from tests.support.storage import (
     RunningStorage,
     Tenant,
@@ -17,6 +18,7 @@ from tests.support.waiting import eventually
 
 from annals.storage.v1 import search_service_pb2 as pb
 from annals_client import assistant, error, system, tool_call, tool_result, user
+from annals_local.postgres import LocalPostgres
 from annals_storage.app_adapters import cancelled
 
 FACTS = [
@@ -225,7 +227,7 @@ class TestScores:
         assert found.hits
         for hit in found.hits:
             parts = list(hit.components)
-            lent = {"neighbors"} if mode == "hybrid" else set()
+            lent = {"neighbors", "maxsim"} if mode == "hybrid" else set()
             assert {part.signal for part in parts} <= {"dense", "bm25", *lent}
             if mode == "dense":
                 assert hit.score == pytest.approx(parts[0].raw_score)
@@ -236,6 +238,35 @@ class TestScores:
                 assert 0 <= part.normalized_score <= 1
                 assert (part.rank >= 1) != (part.signal == "neighbors")
         assert not any(h.components for h in (await tenant.client.search.events("cat")).hits)
+
+    async def test_chunks_without_token_signs_count_as_before(
+        self, postgres: LocalPostgres, tenant: Tenant
+    ) -> None:
+        """As those that an earlier version mirrored."""
+        await remember(tenant, *FACTS)
+        before = await contents(tenant, "salmon for the cat")
+        forget = "UPDATE annals.chunks SET token_signs = NULL WHERE tenant_id = %s"
+        run(postgres.admin_url, forget, [tenant.tenant_id])
+
+        found = await tenant.client.search.events("salmon for the cat", explain=True)
+
+        assert found.hits[0].event.message.content == before[0]
+        signals = {part.signal for hit in found.hits for part in hit.components}
+        assert signals == {"dense", "bm25", "neighbors"}
+
+    async def test_whom_the_query_names_gains(self, tenant: Tenant) -> None:
+        words = "The garden needs water."
+        await append(tenant.raw, "", *[user(words, author_name=n) for n in ("Ann", "Bea")])
+        await indexed(tenant)
+
+        asked = {}
+        for name in ("Ann", "Bea"):
+            found = await tenant.client.search.events(f"What did {name} say?", explain=True)
+            asked[name] = found.hits[0].event.message.author_name
+            named = [part.signal for part in found.hits[0].components]
+            assert "speaker" in named
+
+        assert asked == {"Ann": "Ann", "Bea": "Bea"}
 
     async def test_ids_only_carry_no_event(self, tenant: Tenant) -> None:
         await remember(tenant, *FACTS)
