@@ -31,7 +31,7 @@ from annals_storage.domain.search import SearchScope, VectorQuery
 from annals_storage.embedding.bm25 import Bm25Encoder
 from annals_storage.embedding.fastembed_model import FastembedEmbedder
 from annals_storage.embedding.loading import load_embedder
-from annals_storage.vectors.edge import _requests
+from annals_storage.vectors.edge_requests import event_requests
 from annals_storage.vectors.edge_shard import open_shard
 
 BUDGET_TOKENS = 2_000
@@ -94,7 +94,7 @@ class RawSearch:
         measured.embedding.time(embed)
         words = self.sparse.encode_query(query)
         wanted = VectorQuery(self.scope, MIN_CANDIDATES, dense=vector, bm25=words)
-        requests = QueryBatchRequest([*_requests(wanted).values()])
+        requests = QueryBatchRequest([*event_requests(wanted).values()])
         measured.engine.time(lambda: self.shard.query_batch(requests))
 
 

@@ -19,6 +19,7 @@ from tests.bench.stack import Account, Stack
 from tests.bench.texts import messages
 
 from annals_client import user
+from annals_storage.domain.late_interaction import TokenVectors
 from annals_storage.embedding.bm25 import Bm25Encoder
 from annals_storage.embedding.fastembed_model import FastembedEmbedder
 from annals_storage.indexer.mirror import Mirror
@@ -37,16 +38,31 @@ _RELEASE = "UPDATE annals.outbox SET available_at = now()"
 class PooledEmbedder:
     """Answers with vectors of other texts; otherwise the model it stands for."""
 
-    def __init__(self, embedder: FastembedEmbedder, pool: NDArray[np.float32]) -> None:
-        self._embedder, self._pool = embedder, pool
+    def __init__(
+        self,
+        embedder: FastembedEmbedder,
+        pool: NDArray[np.float32],
+        tokens: Sequence[TokenVectors],
+    ) -> None:
+        """`pool` has shape (texts, dimensions); `tokens` are of the same texts."""
+        self._embedder, self._pool, self._tokens = embedder, pool, tokens
         self.model, self.dimensions = embedder.model, embedder.dimensions
         self.max_tokens = embedder.max_tokens
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return vectors of shape (len(texts), dimensions); the same text gets the same one."""
+        return self._pool[self._places(texts)]
+
+    async def embed_tokens(
+        self, texts: Sequence[str]
+    ) -> tuple[NDArray[np.float32], list[TokenVectors]]:
+        """Return what `embed` returns, and the tokens of the texts these vectors are of."""
+        places = self._places(texts)
+        return self._pool[places], [self._tokens[place] for place in places]
+
+    def _places(self, texts: Sequence[str]) -> list[int]:
         digests = [hashlib.sha256(text.encode()).digest() for text in texts]
-        places = [int.from_bytes(digest[:8]) % len(self._pool) for digest in digests]
-        return self._pool[places]
+        return [int.from_bytes(digest[:8]) % len(self._pool) for digest in digests]
 
     def token_spans(self, text: str) -> list[tuple[int, int]]:
         """Return the offsets of the model's tokens."""
@@ -77,7 +93,7 @@ def append_conversations(stack: Stack, account: Account, sizes: Sequence[int]) -
 async def mirror_everything(stack: Stack, embedder: FastembedEmbedder, *, total: int) -> None:
     """Mirror what was held back. Storage must not be running: the engine serves one process."""
     administer(stack, _RELEASE)
-    pool = await embedder.embed(list(messages(POOL_TEXTS, seed=99)))
+    pool, tokens = await embedder.embed_tokens(list(messages(POOL_TEXTS, seed=99)))
     database = Database(stack.postgres.app_url)
     vectors = EdgeVectorIndex(stack.data_dir / "vectors", dimensions=embedder.dimensions)
     await database.open()
@@ -87,7 +103,7 @@ async def mirror_everything(stack: Stack, embedder: FastembedEmbedder, *, total:
         mirror = Mirror(
             outbox=outbox,
             vectors=vectors,
-            embedder=PooledEmbedder(embedder, pool),
+            embedder=PooledEmbedder(embedder, pool, tokens),
             sparse=Bm25Encoder(),
         )
         await _mirror_all(Indexer(outbox=outbox, mirror=mirror, owner="bench"), total)
