@@ -4,9 +4,9 @@ Times are integer microseconds since 1970 UTC: both engines index integers, and 
 zone or precision is lost on the way. Engines compare ranges as doubles, which is exact
 for microseconds up to the year 2255.
 
-Points written before there were branches and memories lack `kind`, `branch` and `current`.
-Filters take what lacks them for an event of the trunk that is in view, so these points need not
-be written anew: what is excluded is named (`current` = 0, `branch` >= 2, `kind` = memory).
+A point without `kind`, `branch` or `current` is an event, of the trunk, in view: most are, so these
+values are left out, and points written before there were branches and memories need not be written
+anew. Filters name what is excluded (`current` = 0, `branch` >= 2, `kind` = memory).
 Points written before the mirror could be verified lack `made_of`. They count as made of the right
 words when all else agrees, and get theirs when they are next written; so these, too, stay.
 """
@@ -63,8 +63,8 @@ KEYWORD_FIELDS = (
 """Filter fields matched by value, besides the tenant."""
 INTEGER_FIELDS = (EVENT_TIME_US, SEQ, BRANCH, CURRENT)
 """Filter fields matched by range or number."""
-SINCE_BRANCHES = {KIND: PointKind.EVENT.value, BRANCH: TRUNK, CURRENT: 1}
-"""What points written before there were branches are taken for."""
+LEFT_OUT = {KIND: PointKind.EVENT.value, BRANCH: TRUNK, CURRENT: 1}
+"""What a point is taken for that does not say otherwise."""
 FIELDS = (TENANT_ID, *KEYWORD_FIELDS, *INTEGER_FIELDS, CHUNK_INDEX)
 """What a point is judged by, besides what it was made of. Later versions may add others."""
 HIT_FIELDS = (CONVERSATION_ID, EVENT_ID, SEQ, CHUNK_INDEX)
@@ -75,7 +75,7 @@ MICROSECOND = timedelta(microseconds=1)
 
 
 def encode(point: ChunkPoint | MemoryPoint) -> dict[str, Any]:
-    """Return the payload of a point; what is None is left out."""
+    """Return the payload of a point; what is None or goes without saying is left out."""
     values = _memory_values(point) if isinstance(point, MemoryPoint) else _chunk_values(point)
     values |= {
         TENANT_ID: str(point.tenant_id),
@@ -85,7 +85,11 @@ def encode(point: ChunkPoint | MemoryPoint) -> dict[str, Any]:
         "session_id": point.session_id,
         MADE_OF: point.made_of or None,
     }
-    return {name: value for name, value in values.items() if value is not None}
+    return {
+        name: value
+        for name, value in values.items()
+        if value is not None and LEFT_OUT.get(name) != value
+    }
 
 
 def _chunk_values(point: ChunkPoint) -> dict[str, Any]:
@@ -210,8 +214,8 @@ def stored_point(point_id: object, payload: Mapping[str, Any] | None) -> StoredP
 
 def drift(stored: StoredPoint, expected: ChunkPoint | MemoryPoint) -> Drift | None:
     """Return how a stored point differs from what would be written now; None: not at all."""
-    held = SINCE_BRANCHES | {**stored.payload}
-    wanted = SINCE_BRANCHES | encode(expected)
+    held = LEFT_OUT | {**stored.payload}
+    wanted = LEFT_OUT | encode(expected)
     digest = held.get(MADE_OF)
     if digest is not None and digest != wanted.get(MADE_OF):
         return Drift.STALE
