@@ -77,7 +77,7 @@ lint: install ## ruff, mypy, buf lint, buf breaking
 
 .PHONY: test
 test: lint ## Every check and every suite (TESTS=tests/unit for a part)
-	$(PYTEST) --numprocesses=logical --maxprocesses=4 --dist=loadfile $(TESTS)
+	$(PYTEST) --numprocesses=logical --maxprocesses=4 --dist=worksteal $(TESTS)
 
 .PHONY: model
 model: install ## Conversations against a model of them (STEPS=10000, SEED=1, SHRINK=1)
