@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +110,37 @@ async def test_an_export_comes_back_as_it_was(run: Run, tenant: Tenant, tmp_path
     assert (stored["conversations"], stored["skipped_conversations"]) == (1, 0)
     assert (stored["conversation_ids"], stored["events"]) == ([room], 2)
     assert (tmp_path / "again.jsonl").read_bytes() == (tmp_path / "chat.jsonl").read_bytes()
+
+
+async def test_a_packed_export_is_imported(run: Run, tenant: Tenant, tmp_path: Path) -> None:
+    room, _ = await said(tenant, "one")
+    await run("export", room, "--output", tmp_path / "one.jsonl")
+    packed = tmp_path / "one.jsonl.gz"
+    packed.write_bytes(gzip.compress((tmp_path / "one.jsonl").read_bytes()))
+
+    done = await run("import", packed, "--json")
+
+    assert done["skipped_conversations"] == 1
+
+
+async def test_no_terminal_obeys_what_was_stored(run: Run, tenant: Tenant) -> None:
+    text = "evil \x1b]0;pwn\x07 \x1b[2J\x9b text\nsecond line"
+    stored = await tenant.client.events.append("", [user(text, author_name="A\nB\x1b[31m")])
+    room = stored.conversation_id
+    await tenant.client.conversations.update(room, title="T\x1b[31m\x07")
+
+    shown = [
+        await run("list", room),
+        await run("list", room, "--full"),
+        await run("conversation", "get", room),
+        await run("conversation", "list"),
+    ]
+
+    for printed in shown:
+        assert not {"\x1b", "\x07", "\x9b"} & set(printed.stdout)
+    assert "\\x1b[2J" in shown[0].stdout
+    assert "second line" in shown[1].stdout
+    assert "user A B" in shown[0].stdout
 
 
 async def test_a_transcript_is_exported_to_stdout(run: Run, tenant: Tenant) -> None:

@@ -252,6 +252,7 @@ class TestCommand:
         await indexed(own_tenant)
         # Another engine, which has nothing: the service's belongs to the service.
         (tmp_path / "models").symlink_to(own_storage.data_dir / "models")
+        (tmp_path / "vectors").mkdir()
         only = ("--tenant", own_tenant.tenant_id)
 
         code, out, err = await verify(own_postgres, tmp_path, *only, "--repair")
@@ -274,6 +275,7 @@ class TestCommand:
         tmp_path: Path,
     ) -> None:
         (tmp_path / "models").symlink_to(own_storage.data_dir / "models")
+        (tmp_path / "vectors").mkdir()
         done = await verify(own_postgres, tmp_path, "--tenant", own_tenant.tenant_id)
         assert done[0] == 0
 
@@ -281,6 +283,7 @@ class TestCommand:
         self, own_storage: RunningStorage, own_postgres: LocalPostgres, tmp_path: Path
     ) -> None:
         (tmp_path / "models").symlink_to(own_storage.data_dir / "models")
+        (tmp_path / "vectors").mkdir()
         code, out, err = await verify(own_postgres, tmp_path, "--tenant", str(uuid4()))
         assert (code, out) == (1, "")
         assert "Traceback" not in err
@@ -292,6 +295,15 @@ class TestCommand:
         code, out, err = await verify(own_postgres, own_storage.data_dir, "--repair")
         assert (code, out) == (1, "")
         assert "is open in another process" in err
+
+    async def test_refuses_a_folder_without_an_engine(
+        self, own_postgres: LocalPostgres, tmp_path: Path
+    ) -> None:
+        """Everything would seem to be missing."""
+        code, out, err = await verify(own_postgres, tmp_path, "--repair")
+        assert (code, out) == (1, "")
+        assert "there is no vector shard" in err
+        assert "ANNALS_STORAGE_DATA_DIR" in err
 
 
 async def verify(

@@ -136,7 +136,8 @@ def verify(tenant_id: UUID | None, *, repair: bool) -> None:
 
     async def act(settings: StorageSettings) -> bool:
         async with AsyncExitStack() as stack:
-            parts = mirror_parts(await open_adapters(settings, stack))
+            _require_mirror(settings)
+            parts = mirror_parts(await open_adapters(settings, stack, attempts=1))
             mend = MendMirror(parts) if repair else None
             command = VerifyMirror(parts, mend=mend, progress=_say)
             report = await command(tenant_id)
@@ -145,6 +146,17 @@ def verify(tenant_id: UUID | None, *, repair: bool) -> None:
 
     if not _run(act):
         sys.exit(1)
+
+
+def _require_mirror(settings: StorageSettings) -> None:
+    """Leave when there is no embedded engine to look at: all would seem to be missing."""
+    shard = settings.data_dir / VECTORS_FOLDER
+    if settings.vector_engine == "edge" and not shard.is_dir():
+        sys.exit(
+            f"there is no vector shard at {shard.absolute()}: set ANNALS_STORAGE_DATA_DIR to the "
+            "serving process's, or, if the mirror was lost, start storage and run "
+            "`annals-storage reindex`"
+        )
 
 
 @main.command(name="reindex")

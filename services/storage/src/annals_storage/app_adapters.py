@@ -87,20 +87,26 @@ async def open_live(settings: StorageSettings, stack: AsyncExitStack) -> Live:
     return Live(notifications, wakes)
 
 
-async def open_adapters(settings: StorageSettings, stack: AsyncExitStack) -> Adapters:
-    """Open PostgreSQL, the model and the engine; close them with the stack."""
+async def open_adapters(
+    settings: StorageSettings, stack: AsyncExitStack, *, attempts: int | None = None
+) -> Adapters:
+    """Open PostgreSQL, the model and the engine; close them with the stack.
+
+    `attempts`: how often what does not answer is tried; None: until it does. Raises
+    DependencyUnavailableError after the last.
+    """
     database = Database(
         settings.database_url.get_secret_value(),
         max_connections=settings.database_max_connections,
         statement_timeout_ms=settings.statement_timeout_ms,
     )
     stack.push_async_callback(database.close)
-    embedder, _ = await asyncio.gather(open_embedder(settings), _open_patiently(database))
+    embedder, _ = await asyncio.gather(open_embedder(settings), _open_patiently(database, attempts))
     stack.callback(embedder.close)
     await check_database(database)
     vectors = _vectors(settings, embedder.dimensions)
     stack.push_async_callback(vectors.close)
-    await _open_patiently(vectors)
+    await _open_patiently(vectors, attempts)
     sparse = Bm25Encoder(language=settings.bm25_language)
     return Adapters(database, vectors, embedder, sparse, open_cold_storage(database, settings))
 
@@ -126,12 +132,16 @@ async def open_embedder(settings: StorageSettings) -> FastembedEmbedder:
     )
 
 
-async def _open_patiently(dependency: Database | VectorIndex) -> None:
+async def _open_patiently(dependency: Database | VectorIndex, attempts: int | None) -> None:
     """Wait for a dependency that is not up yet: the order of start does not matter."""
+    failures = 0
     while True:
         try:
             return await dependency.open()
         except DependencyUnavailableError as error:
+            failures += 1
+            if failures == attempts:
+                raise
             log.warning("waiting", cause=error.message)
             await asyncio.sleep(RETRY_SECONDS)
 

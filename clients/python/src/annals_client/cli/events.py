@@ -18,6 +18,7 @@ from annals_client.cli.output import (
     print_json,
     print_json_array,
     stdout_console,
+    visible,
 )
 from annals_client.cli.state import State, json_option, pass_state
 from annals_client.cli.words import ROLES, Words, event_options
@@ -112,7 +113,12 @@ def print_event(console: Console, event: res.Event, *, full: bool = False, lead:
 
 
 def who_and_text(event: res.Event) -> tuple[str, str]:
-    """Who an event is from, and what it says."""
+    """Who an event is from, on one line, and what it says; no terminal obeys either."""
+    who, text = _who_and_text(event)
+    return one_line(who, PIPED_CHARS), visible(text)
+
+
+def _who_and_text(event: res.Event) -> tuple[str, str]:
     body = event.WhichOneof("body")
     if body == "message":
         role = enum_name(res.Role, "ROLE_", event.message.role)

@@ -17,6 +17,7 @@ from annals_client.importers.documents import JsonExportError
 from annals_client.importers.load import Report
 
 EXPORT = "annals"
+_GZIP_MARK = b"\x1f\x8b"
 _EXPORT_MARK = b'"annals.conversation"'
 _FIRST_LINE_BYTES = 4_096
 _PART_BYTES = 256 * 1024
@@ -73,8 +74,10 @@ def import_command(
 
 
 def _is_export(path: Path) -> bool:
+    """Tell an export, packed or not; nothing else may be packed."""
     with path.open("rb") as file:
-        return _EXPORT_MARK in file.readline(_FIRST_LINE_BYTES)
+        start = file.readline(_FIRST_LINE_BYTES)
+    return _EXPORT_MARK in start or start.startswith(_GZIP_MARK)
 
 
 def _is_indented(path: Path) -> bool:

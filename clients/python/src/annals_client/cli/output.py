@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC
 from itertools import chain
@@ -15,6 +16,8 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def stdout_console() -> Console:
@@ -57,7 +60,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Non
         return
     table = Table(*columns, header_style="bold", box=None, pad_edge=False)
     for row in rows:
-        table.add_row(*(escape(str(cell)) for cell in row))
+        table.add_row(*(escape(visible(cell)) for cell in row))
     console.print(table)
 
 
@@ -66,7 +69,7 @@ def print_fields(fields: Mapping[str, object]) -> None:
     shown = {name: value for name, value in fields.items() if value not in ("", None)}
     width = max((len(name) for name in shown), default=0)
     for name, value in shown.items():
-        click.echo(f"{name:<{width}}  {value}")
+        click.echo(f"{name:<{width}}  {visible(value)}")
 
 
 def moment(stamp: Timestamp) -> str:
@@ -76,14 +79,19 @@ def moment(stamp: Timestamp) -> str:
     return stamp.ToDatetime(tzinfo=UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
+def visible(value: object) -> str:
+    """Write control characters, save line ends and tabs, so that no terminal obeys them."""
+    return _CONTROLS.sub(lambda found: f"\\x{ord(found[0]):02x}", str(value))
+
+
 def one_line(text: str, chars: int) -> str:
     """Write text on one line of at most `chars` characters."""
-    flat = " ".join(text.split())
+    flat = visible(" ".join(text.split()))
     return flat if len(flat) <= chars else f"{flat[: chars - 1]}…"
 
 
 def _print_tabbed(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    lines = ("\t".join(" ".join(str(cell).split()) for cell in row) for row in rows)
+    lines = ("\t".join(" ".join(visible(cell).split()) for cell in row) for row in rows)
     # The first row is read before the heading is printed: the reading may fail.
     first = next(lines, None)
     click.echo("\t".join(columns))
