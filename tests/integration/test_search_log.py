@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
@@ -10,6 +11,7 @@ import pytest
 from prometheus_client import REGISTRY
 from tests.support.appending import append, empty_conversation
 from tests.support.indexing import indexed
+from tests.support.locks import waiting_for_lock
 from tests.support.memories import find, remembered
 from tests.support.raw import Raw, failure
 from tests.support.storage import (
@@ -34,7 +36,14 @@ from annals_common.principal import Actor
 from annals_local.postgres import LocalPostgres
 from annals_storage.commands.search_log import SearchLog
 from annals_storage.domain.search_log import LoggedSearch, SearchLogKind, SearchLogQuery
+from annals_storage.postgres.database import sql
 from annals_storage.postgres.search_log import PostgresSearchLog
+
+_LOGGED = """
+INSERT INTO annals.search_log
+  (tenant_id, search_id, kind, query, conversation_id, hit_count, top_score, search_time_ms)
+VALUES (%(tenant_id)s, %(search_id)s, 'events', 'on its way', %(conversation_id)s, 0, 0, 0)
+"""
 
 
 async def logged(tenant: Tenant, **query: Any) -> list[pb.SearchLogEntry]:
@@ -265,6 +274,25 @@ class TestErasedMeanwhile:
         await log.flush()
 
         assert [entry.query for entry in await logged(tenant)] == ["kept"]
+
+    async def test_while_it_is_being_logged(
+        self, storage: RunningStorage, postgres: LocalPostgres, tenant: Tenant
+    ) -> None:
+        """The erasure waits, and then takes away what was written."""
+        tenant_id, room = UUID(tenant.tenant_id), UUID(await empty_conversation(tenant))
+        lock = {"tenant_id": tenant_id, "shared": True}
+        logging = {"tenant_id": tenant_id, "conversation_id": room, "search_id": uuid4()}
+        async with storage.adapters.database.transaction(tenant_id) as writer:
+            await writer.run(sql("search_log_lock"), lock)
+            await writer.run(_LOGGED, logging)
+            request = EraseConversationRequest(conversation_id=str(room))
+            erasing = asyncio.create_task(tenant.raw.call("EraseConversation", request))
+            await eventually(
+                lambda: waiting_for_lock(postgres, "search_log_lock"), lambda count: count == 1
+            )
+        await erasing
+
+        assert await logged(tenant) == []
 
     async def test_a_user(self, storage: RunningStorage, tenant: Tenant) -> None:
         log = SearchLog(PostgresSearchLog(storage.adapters.database))
