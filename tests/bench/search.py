@@ -26,7 +26,7 @@ from tests.bench.stack import Account, Stack, database_only, serving
 from tests.bench.texts import questions
 
 from annals_client import AnnalsClient
-from annals_storage.commands.searching import MIN_CANDIDATES
+from annals_storage.commands.ranking import MIN_CANDIDATES
 from annals_storage.domain.search import SearchScope, VectorQuery
 from annals_storage.embedding.bm25 import Bm25Encoder
 from annals_storage.embedding.fastembed_model import FastembedEmbedder

@@ -28,6 +28,8 @@ from annals_storage.commands.importing import ImportConversations
 from annals_storage.commands.memories import SearchMemories
 from annals_storage.commands.mirror_erasure import EngineErasure
 from annals_storage.commands.query_embedding import QueryEmbeddings
+from annals_storage.commands.ranking import RankEvents
+from annals_storage.commands.reading_back import ReadBack
 from annals_storage.commands.searching import SearchEvents
 from annals_storage.commands.signing_keys import CreateSigningKey, RevokeSigningKey
 from annals_storage.commands.tenancy import RevokeApiKey, UpdateAgent
@@ -207,15 +209,15 @@ def _memories(shared: Shared, embeddings: QueryEmbeddings) -> MemoryHandler:
 
 
 def _search(shared: Shared, embeddings: QueryEmbeddings) -> SearchEvents:
-    return SearchEvents(
+    adapters, as_stored = shared.adapters, PostgresHits(shared.database)
+    rank = RankEvents(
         embeddings=embeddings,
-        sparse=shared.adapters.sparse,
-        vectors=shared.adapters.vectors,
-        hits=shared.warm(PostgresHits(shared.database)),
-        hits_as_stored=PostgresHits(shared.database),
+        sparse=adapters.sparse,
+        vectors=adapters.vectors,
         rescoring=PostgresRescoring(shared.database),
-        outbox=shared.outbox,
     )
+    read_back = ReadBack(shared.warm(PostgresHits(shared.database)), as_stored)
+    return SearchEvents(rank=rank, read_back=read_back, views=as_stored, outbox=shared.outbox)
 
 
 def _add_lifecycle(server: grpc.aio.Server, shared: Shared, authenticate: Authenticate) -> None:

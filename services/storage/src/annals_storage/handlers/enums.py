@@ -7,8 +7,8 @@ from typing import Any
 from annals.storage.v1 import resources_pb2 as pb
 from annals.storage.v1 import search_service_pb2 as search_pb
 from annals_common.principal import Scope
-from annals_storage.commands.searching import SearchMode
 from annals_storage.domain.conversations import ConversationStatus
+from annals_storage.domain.event_search import SearchMode
 from annals_storage.domain.events import EventStatus, EventType, Role
 from annals_storage.domain.ownership import EndUserMode
 from annals_storage.domain.signing import SigningAlgorithm

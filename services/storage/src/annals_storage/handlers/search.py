@@ -21,7 +21,8 @@ from annals_common.validation import (
 )
 from annals_storage.commands.freshness import FRESHNESS_TIMEOUT_SECONDS
 from annals_storage.commands.search_log import SearchLog
-from annals_storage.commands.searching import Hit, Search, SearchEvents
+from annals_storage.commands.searching import SearchEvents
+from annals_storage.domain.event_search import Hit, Search
 from annals_storage.domain.search import SearchScope
 from annals_storage.domain.search_log import SearchLogKind
 from annals_storage.handlers.access import data_tenant
