@@ -19,8 +19,9 @@ from tests.unit.context.histories import (
 from tests.unit.context.profiles import PROFILE
 
 from annals_context.domain.events import Event, EventType, Role
-from annals_context.domain.formats.openai_chat import MISSING_RESULT, render
+from annals_context.domain.formats.openai_chat import render
 from annals_context.domain.formats.openai_parse import parse
+from annals_context.domain.formats.rendering import MISSING_RESULT
 from annals_context.domain.model import Repair
 
 

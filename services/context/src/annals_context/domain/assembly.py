@@ -10,7 +10,7 @@ from annals_common.errors import BudgetTooSmallError
 from annals_context.domain.counting import LONGEST_TOKEN_BYTES, available_for, margin_tokens
 from annals_context.domain.fitting import ALL_DETAILS, CurrentMessage, Filling, Selection
 from annals_context.domain.formats.layouts import layout_for
-from annals_context.domain.formats.openai_chat import unit_repairs
+from annals_context.domain.formats.rendering import pairing_repairs
 from annals_context.domain.model import (
     ContextRequest,
     CounterInfo,
@@ -236,5 +236,5 @@ def _repairs(request: ContextRequest, selection: Selection) -> tuple[Repair, ...
         repair
         for candidate, detail in sorted(selection.placed, key=lambda one: one[0].first_seq)
         if candidate.is_native and detail is DetailLevel.FULL
-        for repair in unit_repairs(candidate.unit)
+        for repair in pairing_repairs(candidate.unit)
     )

@@ -11,13 +11,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Protocol, cast
 
 from annals_context.domain.events import Event
+from annals_context.domain.formats import provider_metadata
 
-METADATA_KEY = "openai_chat"
 PARTS_SEPARATOR = "\n"
 _PROTECTED_MESSAGE_MEMBERS = frozenset({"role", "content", "tool_calls", "tool_call_id"})
 _PROTECTED_CALL_MEMBERS = frozenset({"id", "function"})
@@ -35,7 +34,9 @@ def call_extras(event: Event) -> Mapping[str, object]:
 
 def begins_message(event: Event) -> bool:
     """Tell whether a tool call began a message of its own."""
-    return _load(event).get("begins_message") is True
+    return (
+        provider_metadata.load(event, provider_metadata.OPENAI_CHAT).get("begins_message") is True
+    )
 
 
 class Restorer(Protocol):
@@ -115,12 +116,4 @@ def _member(event: Event, name: str) -> Mapping[str, object]:
 
 
 def _load(event: Event) -> Mapping[str, object]:
-    """Read the metadata leniently: its owner may have written anything there."""
-    text = event.metadata.get(METADATA_KEY)
-    if not isinstance(text, str):
-        return {}
-    try:
-        loaded = json.loads(text)
-    except (ValueError, RecursionError):
-        return {}
-    return loaded if isinstance(loaded, dict) else {}
+    return provider_metadata.load(event, provider_metadata.OPENAI_CHAT)

@@ -15,20 +15,24 @@ Choices where the format has no place for an event:
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from annals_context.domain.events import Event, EventType, Role
 from annals_context.domain.formats import extras
-from annals_context.domain.model import Repair
+from annals_context.domain.formats.compact_json import dumps
+from annals_context.domain.formats.rendering import (
+    MISSING_RESULT,
+    Rendered,
+    distinct,
+    lone_result_text,
+    pairing_repairs,
+    result_text,
+)
 from annals_context.domain.pairing import Unit, group_units
 
-MISSING_RESULT = "(no result was recorded for this call)"
-ERROR_PREFIX = "Error: "
 _NAME = re.compile(r"[^\s<|\\/>]{1,64}")
-_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 Message = dict[str, object]
 
 
@@ -40,14 +44,6 @@ class RenderedMessage:
     events: tuple[Event, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Rendered:
-    """A payload and what had to be mended in it."""
-
-    payload: str
-    repairs: tuple[Repair, ...]
-
-
 def render(events: Sequence[Event]) -> Rendered:
     """Return the JSON array of messages for events in order, as `parse` reads it back."""
     units = group_units(events)
@@ -56,13 +52,8 @@ def render(events: Sequence[Event]) -> Rendered:
         for unit in units
         for rendered in unit_messages(unit, extras.ExactRestorer())
     ]
-    repairs = tuple(repair for unit in units for repair in unit_repairs(unit))
+    repairs = tuple(repair for unit in units for repair in pairing_repairs(unit))
     return Rendered(dumps(messages), repairs)
-
-
-def dumps(value: object) -> str:
-    """Return compact JSON in which text stays readable; member order is kept."""
-    return _ENCODER.encode(value)
 
 
 def unit_messages(unit: Unit, restorer: extras.Restorer) -> list[RenderedMessage]:
@@ -74,14 +65,6 @@ def unit_messages(unit: Unit, restorer: extras.Restorer) -> list[RenderedMessage
     message = _lead_message(unit.lead)
     restorer.message(message, unit.lead)
     return [RenderedMessage(message, (unit.lead,))]
-
-
-def unit_repairs(unit: Unit) -> list[Repair]:
-    """Return what has to be mended to write the unit in this format."""
-    if unit.lead and unit.lead.type is EventType.TOOL_RESULT:
-        return [Repair("tool_call_missing", unit.lead.tool_call_id, unit.lead.event_id)]
-    calls = [unit.calls[index] for index in unit.unanswered]
-    return [Repair("tool_result_missing", call.tool_call_id, call.event_id) for call in calls]
 
 
 def named_message(role: str, content: str, author_name: str) -> Message:
@@ -108,8 +91,7 @@ def _lead_message(event: Event) -> Message:
     role = speaker_role(event)
     match event.type:
         case EventType.TOOL_RESULT:
-            content = f"[result of {event.tool_name or 'a tool'}, call {event.tool_call_id}]: "
-            return {"role": role, "content": content + _result_text(event)}
+            return {"role": role, "content": lone_result_text(event)}
         case EventType.ERROR:
             return {"role": role, "content": f"{event.error_type}: {event.error_message}"}
         case EventType.MESSAGE if event.role is Role.TOOL:
@@ -119,11 +101,11 @@ def _lead_message(event: Event) -> Message:
 
 
 def _call_messages(unit: Unit, restorer: extras.Restorer) -> list[RenderedMessage]:
-    ids = _distinct([restorer.call_id(call) for call in unit.calls])
+    ids = distinct([restorer.call_id(call) for call in unit.calls])
     caller = (unit.lead, *unit.calls) if unit.lead else unit.calls
     rendered = [RenderedMessage(_assistant_message(unit, ids, restorer), caller)]
     for index, result in unit.results:
-        message = _tool_message(ids[index], _result_text(result))
+        message = _tool_message(ids[index], result_text(result))
         restorer.message(message, result)
         rendered.append(RenderedMessage(message, (result,)))
     missing = [RenderedMessage(_tool_message(ids[i], MISSING_RESULT), ()) for i in unit.unanswered]
@@ -149,21 +131,3 @@ def _call_entry(call: Event, tool_call_id: str) -> Message:
 
 def _tool_message(tool_call_id: str, content: str) -> Message:
     return {"role": Role.TOOL.value, "tool_call_id": tool_call_id, "content": content}
-
-
-def _result_text(result: Event) -> str:
-    return f"{ERROR_PREFIX}{result.tool_result}" if result.is_error else result.tool_result
-
-
-def _distinct(ids: list[str]) -> list[str]:
-    """Make ids of one message distinct by numbering repeated ones."""
-    seen: set[str] = set(ids)
-    taken: set[str] = set()
-    distinct = []
-    for tool_call_id in ids:
-        chosen, number = tool_call_id, 2
-        while chosen in taken or (chosen != tool_call_id and chosen in seen):
-            chosen, number = f"{tool_call_id}-{number}", number + 1
-        taken.add(chosen)
-        distinct.append(chosen)
-    return distinct

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 from annals_context.domain.events import Event, EventType
 from annals_context.domain.formats import extras, lines
+from annals_context.domain.formats.compact_json import dumps
 from annals_context.domain.formats.layout import Line, Parts, Piece
 from annals_context.domain.formats.openai_chat import (
     Message,
-    dumps,
     named_message,
     speaker_role,
     unit_messages,

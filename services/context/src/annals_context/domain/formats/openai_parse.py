@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from annals_common.errors import FieldInvalidError
 from annals_context.domain.events import Event, EventType, Role
-from annals_context.domain.formats import extras, openai_values
+from annals_context.domain.formats import extras, provider_metadata, values
 from annals_context.domain.model import Repair
 
 _ROLES = {
@@ -23,8 +23,6 @@ _ROLES = {
     "assistant": Role.ASSISTANT,
     "tool": Role.TOOL,
 }
-_MAX_EXTRAS_BYTES = 60 * 1024
-"""Stays below the 64 KiB that the metadata of an event may take."""
 Members = Mapping[str, object]
 
 
@@ -50,10 +48,10 @@ def parse(payload: str) -> Parsed:
     Raises FieldInvalidError with the path of the first member that is wrong, such as
     `payload[3].tool_calls[0].function.arguments`.
     """
-    path, messages = openai_values.messages_of(payload)
+    path, messages = values.messages_of(payload)
     state = _State(used_ids=_given_ids(messages))
     for index, message in enumerate(messages):
-        _add_message(state, openai_values.members(message, f"{path}[{index}]"), f"{path}[{index}]")
+        _add_message(state, values.members(message, f"{path}[{index}]"), f"{path}[{index}]")
     return Parsed(tuple(state.events), tuple(state.repairs))
 
 
@@ -78,13 +76,13 @@ def _message_event(message: Members, role: Role, path: str) -> Event:
         type=EventType.MESSAGE,
         role=role,
         content=content,
-        author_name=openai_values.name(message.get("name"), f"{path}.name"),
+        author_name=values.name(message.get("name"), f"{path}.name"),
         metadata=_metadata({"message": kept}, path),
     )
 
 
 def _add_calls(state: _State, message: Members, path: str) -> None:
-    calls = openai_values.array(message["tool_calls"], f"{path}.tool_calls")
+    calls = values.array(message["tool_calls"], f"{path}.tool_calls")
     kept: dict[str, object] = {}
     begins = _follows_assistant(state)
     if message.get("content") is None:
@@ -98,11 +96,11 @@ def _add_calls(state: _State, message: Members, path: str) -> None:
 
 
 def _add_call(state: _State, value: object, path: str, head: Members) -> None:
-    entry = openai_values.members(value, path)
+    entry = values.members(value, path)
     if entry.get("type", "function") != "function":
         raise FieldInvalidError(f"{path}.type", "must be function", entry.get("type"))
-    function = openai_values.members(entry.get("function"), f"{path}.function")
-    original_id = openai_values.identifier(entry.get("id"), f"{path}.id")
+    function = values.members(entry.get("function"), f"{path}.function")
+    original_id = values.identifier(entry.get("id"), f"{path}.id")
     event = _call_event(state, entry, function, path, head)
     state.open_calls.setdefault(original_id, []).append(event)
     state.events.append(event)
@@ -119,14 +117,14 @@ def _call_event(
     return Event(
         type=EventType.TOOL_CALL,
         tool_call_id=tool_call_id,
-        tool_name=openai_values.identifier(function.get("name"), f"{path}.function.name"),
-        tool_input=openai_values.json_text(function.get("arguments"), f"{path}.function.arguments"),
+        tool_name=values.identifier(function.get("name"), f"{path}.function.name"),
+        tool_input=values.json_text(function.get("arguments"), f"{path}.function.arguments"),
         metadata=_metadata({**head, "call": kept}, path),
     )
 
 
 def _add_result(state: _State, message: Members, path: str) -> None:
-    call_id = openai_values.identifier(message.get("tool_call_id"), f"{path}.tool_call_id")
+    call_id = values.identifier(message.get("tool_call_id"), f"{path}.tool_call_id")
     waiting = state.open_calls.get(call_id)
     if not waiting:
         state.repairs.append(Repair("tool_call_missing", call_id))
@@ -152,13 +150,13 @@ def _content(message: Members, path: str, kept: dict[str, object]) -> str:
     """Return the text of a message; content that is no string is kept as it was."""
     content = message.get("content")
     if isinstance(content, str):
-        return openai_values.text(content, f"{path}.content")
+        return values.text(content, f"{path}.content")
     if content is None and message["role"] != "assistant":
         raise FieldInvalidError(f"{path}.content", "is required: a string or an array of parts")
     if content is not None:
-        openai_values.check_parts(content, f"{path}.content")
+        values.check_parts(content, f"{path}.content")
     kept["content"] = content
-    return openai_values.text(extras.joined_text(content), f"{path}.content")
+    return values.text(extras.joined_text(content), f"{path}.content")
 
 
 def _kept(message: Members, canonical: set[str]) -> dict[str, object]:
@@ -170,16 +168,8 @@ def _without_calls(message: Members) -> dict[str, object]:
     return {name: value for name, value in message.items() if name != "tool_calls"}
 
 
-def _metadata(kept: Members, path: str) -> dict[str, object]:
-    filled = {name: value for name, value in kept.items() if value}
-    if not filled:
-        return {}
-    encoded = openai_values.encodable(filled, path)
-    if len(encoded.encode()) > _MAX_EXTRAS_BYTES:
-        raise FieldInvalidError(
-            path, f"holds more than {_MAX_EXTRAS_BYTES} bytes that are not text; store them apart"
-        )
-    return {extras.METADATA_KEY: encoded}
+def _metadata(members: Members, path: str) -> dict[str, object]:
+    return provider_metadata.metadata(provider_metadata.OPENAI_CHAT, members, path)
 
 
 def _follows_assistant(state: _State) -> bool:

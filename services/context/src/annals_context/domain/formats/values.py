@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
 from annals_common.errors import FieldInvalidError
-from annals_context.domain.formats.openai_chat import dumps
+from annals_context.domain.formats.compact_json import dumps
 
 MAX_TEXT_BYTES = 1024 * 1024
 MAX_IDENTIFIER_CHARS = 256

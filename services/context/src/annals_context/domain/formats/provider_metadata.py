@@ -1,0 +1,56 @@
+"""What a provider's message holds beyond a canonical event, kept in the event's metadata.
+
+Each format has a member of its own, named after it, whose value is a JSON text: so that numbers
+survive any store, and so that nothing of one provider (such as signed thoughts) ever reaches
+another one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+from annals_common.errors import FieldInvalidError
+from annals_context.domain.events import Event
+from annals_context.domain.formats import values
+
+OPENAI_CHAT = "openai_chat"
+OPENAI_RESPONSES = "openai_responses"
+ANTHROPIC_MESSAGES = "anthropic_messages"
+GEMINI_CONTENTS = "gemini_contents"
+_MAX_BYTES = 60 * 1024
+"""Stays below the 64 KiB that the metadata of an event may take."""
+
+
+def load(event: Event, key: str) -> Mapping[str, object]:
+    """Read the metadata leniently: its owner may have written anything there."""
+    text = event.metadata.get(key)
+    if not isinstance(text, str):
+        return {}
+    try:
+        loaded = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return loaded if isinstance(loaded, dict) else {}
+
+
+def load_list(event: Event, key: str, member: str) -> Sequence[object]:
+    """Return an array that was kept; empty when there is none."""
+    found = load(event, key).get(member)
+    return found if isinstance(found, list) else []
+
+
+def metadata(key: str, members: Mapping[str, object], path: str) -> dict[str, object]:
+    """Return the metadata that keeps what is not empty of `members`.
+
+    Raises FieldInvalidError when it is more than metadata may take.
+    """
+    filled = {name: value for name, value in members.items() if value}
+    if not filled:
+        return {}
+    encoded = values.encodable(filled, path)
+    if len(encoded.encode()) > _MAX_BYTES:
+        raise FieldInvalidError(
+            path, f"holds more than {_MAX_BYTES} bytes that are not text; store them apart"
+        )
+    return {key: encoded}

@@ -1,0 +1,55 @@
+"""What writing events for a provider has in common, whichever it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from annals_context.domain.events import Event, EventType
+from annals_context.domain.model import Repair
+from annals_context.domain.pairing import Unit
+
+MISSING_RESULT = "(no result was recorded for this call)"
+ERROR_PREFIX = "Error: "
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """A payload and what had to be mended in it."""
+
+    payload: str
+    repairs: tuple[Repair, ...]
+
+
+def pairing_repairs(unit: Unit) -> list[Repair]:
+    """Return what of a unit's tool calls and results had to be mended."""
+    if unit.lead and unit.lead.type is EventType.TOOL_RESULT:
+        return [Repair("tool_call_missing", unit.lead.tool_call_id, unit.lead.event_id)]
+    calls = [unit.calls[index] for index in unit.unanswered]
+    return [Repair("tool_result_missing", call.tool_call_id, call.event_id) for call in calls]
+
+
+def lone_result_text(event: Event) -> str:
+    """Return a result whose call is not there, as words."""
+    return f"[result of {event.tool_name or 'a tool'}, call {event.tool_call_id}]: " + (
+        result_text(event)
+    )
+
+
+def result_text(result: Event) -> str:
+    """Return a result where the format cannot say that it failed."""
+    return f"{ERROR_PREFIX}{result.tool_result}" if result.is_error else result.tool_result
+
+
+def distinct(ids: Sequence[str]) -> list[str]:
+    """Make ids distinct by numbering repeated ones."""
+    seen: set[str] = set(ids)
+    taken: set[str] = set()
+    chosen_ids = []
+    for one in ids:
+        chosen, number = one, 2
+        while chosen in taken or (chosen != one and chosen in seen):
+            chosen, number = f"{one}-{number}", number + 1
+        taken.add(chosen)
+        chosen_ids.append(chosen)
+    return chosen_ids
