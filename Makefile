@@ -114,12 +114,17 @@ bench-branch: install ## Pages of a deep branch beside those of a trunk, as JSON
 bench-quality: install ## Retrieval quality on LoCoMo and LongMemEval (DATA=path), as JSON
 	python -m tests.bench.quality --data "$(DATA)"
 
+.PHONY: bench-formats
+bench-formats: install ## Real agent runs to each provider's format and back (DATA=path), as JSON
+	python -m tests.bench.formats --data "$(DATA)"
+
 .PHONY: bench
 bench: install ## Every bench with short settings, and what falls short (DATA=path)
 	python -m tests.bench.write --seconds 2 --rounds 2
 	python -m tests.bench.search --events 5000 --queries 50
 	python -m tests.bench.branch --events 20000 --reads 40
 	python -m tests.bench.quality --data "$(DATA)" --dialogues 2 --questions 3
+	python -m tests.bench.formats --data "$(DATA)"
 	python -m tests.bench.summary
 
 .PHONY: clean

@@ -73,6 +73,9 @@ CASES: list[tuple[str, Message | bytes, str, str]] = [
     (PARSE, format_pb.ParseRequest(payload="{not json"), "payload", "FIELD_INVALID"),
     (PARSE, format_pb.ParseRequest(payload="7"), "payload", "FIELD_INVALID"),
     (PARSE, format_pb.ParseRequest(payload="[]", format=2), "format", "FIELD_INVALID"),  # type: ignore[arg-type]
+    (PARSE, format_pb.ParseRequest(payload="[{}]", format=3), "payload[0].role", "FIELD_INVALID"),  # type: ignore[arg-type]
+    (PARSE, format_pb.ParseRequest(payload="[{}]", format=4), "payload[0].parts", "FIELD_INVALID"),  # type: ignore[arg-type]
+    (PARSE, format_pb.ParseRequest(payload="[7]", format=5), "payload[0]", "FIELD_INVALID"),  # type: ignore[arg-type]
     (PARSE, parse({"role": "pirate", "content": "x"}), "payload[0].role", "FIELD_INVALID"),
     (PARSE, parse({"role": "user", "content": "a\x00"}), "payload[0].content", "FIELD_INVALID"),
     (PARSE, format_pb.ParseRequest(payload="[" * 100_000), "payload", "FIELD_INVALID"),

@@ -20,7 +20,10 @@ def render(
     model: str = "",
     timeout: float | None = None,
 ) -> Call[pb.RenderResponse]:
-    """Write 1–10,000 events in a provider's format."""
+    """Write 1–10,000 events in a provider's format.
+
+    `payload_format`: openai-chat, openai-responses, anthropic-messages, gemini-contents or text.
+    """
     number = enum_number(res.PayloadFormat, _PREFIX, payload_format)
     request = pb.RenderRequest(events=events, format=number, model=model)
     return safe_call(lambda stubs: stubs.formats.Render, request, timeout)
@@ -29,7 +32,10 @@ def render(
 def parse(
     payload: str, *, payload_format: int | str = "openai-chat", timeout: float | None = None
 ) -> Call[pb.ParseResponse]:
-    """Read a provider's payload into events that are ready to append."""
+    """Read a provider's payload into events that are ready to append.
+
+    `payload_format`: as for render, but text.
+    """
     number = enum_number(res.PayloadFormat, _PREFIX, payload_format)
     request = pb.ParseRequest(payload=payload, format=number)
     return safe_call(lambda stubs: stubs.formats.Parse, request, timeout)

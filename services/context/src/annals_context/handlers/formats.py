@@ -14,11 +14,10 @@ from annals_common.settings import MAX_REQUEST_BYTES
 from annals_common.validation import check_response_size, enum, long_text, text
 from annals_context.domain.counting import Counter
 from annals_context.domain.events import Event
-from annals_context.domain.formats import openai_chat, openai_parse
-from annals_context.domain.formats import text as text_format
-from annals_context.domain.model import CounterInfo, PayloadFormat, Repair
+from annals_context.domain.formats.providers import PARSERS, RENDERERS
+from annals_context.domain.model import CounterInfo
 from annals_context.handlers.context import MAX_MODEL_CHARS
-from annals_context.handlers.enums import FORMATS
+from annals_context.handlers.enums import PROVIDER_FORMATS
 from annals_context.handlers.output import counter_message, repair_message
 from annals_context.translation import ROLES, event_from, new_event_message
 
@@ -34,25 +33,26 @@ class FormatHandler(pb_grpc.FormatServiceServicer):
 
     async def Render(self, request: pb.RenderRequest, context: Any) -> pb.RenderResponse:
         events = _events(request)
-        payload_format = enum(request.format, FORMATS, "format")
+        render = RENDERERS[enum(request.format, PROVIDER_FORMATS, "format")]
         counter = self._counter_for(text(request.model, "model", max_chars=MAX_MODEL_CHARS))
-        payload, repairs = await asyncio.to_thread(_rendered, events, payload_format)
+        rendered = await asyncio.to_thread(render, events)
         response = pb.RenderResponse(
-            payload=payload,
-            total_tokens=await asyncio.to_thread(counter.count, payload),
+            payload=rendered.payload,
+            total_tokens=await asyncio.to_thread(counter.count, rendered.payload),
             counter=_info(counter),
-            repairs=[repair_message(repair) for repair in repairs],
+            repairs=[repair_message(repair) for repair in rendered.repairs],
         )
         check_response_size(response, "events")
         return response
 
     async def Parse(self, request: pb.ParseRequest, context: Any) -> pb.ParseResponse:
-        if enum(request.format, FORMATS, "format") is not PayloadFormat.OPENAI_CHAT:
-            raise FieldInvalidError("format", "only OPENAI_CHAT can be parsed", request.format)
+        parse = PARSERS.get(enum(request.format, PROVIDER_FORMATS, "format"))
+        if parse is None:
+            raise FieldInvalidError("format", "nothing is read from TEXT", request.format)
         payload = long_text(request.payload, "payload", max_bytes=MAX_REQUEST_BYTES)
         if not payload:
-            raise FieldInvalidError("payload", "is required: a JSON array of messages")
-        parsed = await asyncio.to_thread(openai_parse.parse, payload)
+            raise FieldInvalidError("payload", "is required: JSON in the format")
+        parsed = await asyncio.to_thread(parse, payload)
         response = pb.ParseResponse(
             events=[new_event_message(event) for event in parsed.events],
             repairs=[repair_message(repair) for repair in parsed.repairs],
@@ -69,13 +69,6 @@ class FormatHandler(pb_grpc.FormatServiceServicer):
         return pb.CountTokensResponse(
             token_counts=counts, total_tokens=sum(counts), counter=_info(counter)
         )
-
-
-def _rendered(events: list[Event], payload_format: PayloadFormat) -> tuple[str, tuple[Repair, ...]]:
-    if payload_format is PayloadFormat.TEXT:
-        return text_format.render(events), ()
-    rendered = openai_chat.render(events)
-    return rendered.payload, tuple(rendered.repairs)
 
 
 def _events(request: pb.RenderRequest) -> list[Event]:

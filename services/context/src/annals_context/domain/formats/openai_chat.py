@@ -10,6 +10,7 @@ Choices where the format has no place for an event:
 - A failed result begins with "Error: ". Empty arguments are written `{}`.
 - `name` takes names without white space and `<|\\/>`, up to 64 characters; any other name is
   put before the text as "Name: ".
+- Images of a user that were read from another provider stand behind the words.
 - Calls of one message that share an id get distinct ones, and their results with them.
 """
 
@@ -22,6 +23,7 @@ from dataclasses import dataclass
 from annals_context.domain.events import Event, EventType, Role
 from annals_context.domain.formats import extras
 from annals_context.domain.formats.compact_json import dumps
+from annals_context.domain.formats.parts import MediaPart, parts_of
 from annals_context.domain.formats.rendering import (
     MISSING_RESULT,
     Rendered,
@@ -64,6 +66,7 @@ def unit_messages(unit: Unit, restorer: extras.Restorer) -> list[RenderedMessage
         return []
     message = _lead_message(unit.lead)
     restorer.message(message, unit.lead)
+    _show_images(message, unit.lead)
     return [RenderedMessage(message, (unit.lead,))]
 
 
@@ -98,6 +101,17 @@ def _lead_message(event: Event) -> Message:
             return named_message(role, f"[tool]: {event.content}", event.author_name)
         case _:
             return named_message(role, event.content, event.author_name)
+
+
+def _show_images(message: Message, event: Event) -> None:
+    """Put images that came from another provider behind the words of the user."""
+    words = message["content"]
+    if event.role is not Role.USER or not isinstance(words, str):
+        return
+    media = [part for part in parts_of(event) if isinstance(part, MediaPart) and part.is_image]
+    if media:
+        images = [{"type": "image_url", "image_url": {"url": part.data_url}} for part in media]
+        message["content"] = [{"type": "text", "text": words}, *images]
 
 
 def _call_messages(unit: Unit, restorer: extras.Restorer) -> list[RenderedMessage]:

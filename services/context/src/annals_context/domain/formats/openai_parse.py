@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from annals_common.errors import FieldInvalidError
 from annals_context.domain.events import Event, EventType, Role
 from annals_context.domain.formats import extras, provider_metadata, values
+from annals_context.domain.formats.calls import OpenCalls
+from annals_context.domain.formats.parsed import Parsed
 from annals_context.domain.model import Repair
 
 _ROLES = {
@@ -26,20 +28,11 @@ _ROLES = {
 Members = Mapping[str, object]
 
 
-@dataclass(frozen=True, slots=True)
-class Parsed:
-    """Events in order, not stored yet, and what had to be mended."""
-
-    events: tuple[Event, ...]
-    repairs: tuple[Repair, ...]
-
-
 @dataclass(slots=True)
 class _State:
     events: list[Event] = field(default_factory=list)
     repairs: list[Repair] = field(default_factory=list)
-    open_calls: dict[str, list[Event]] = field(default_factory=dict)
-    used_ids: set[str] = field(default_factory=set)
+    calls: OpenCalls = field(default_factory=OpenCalls)
 
 
 def parse(payload: str) -> Parsed:
@@ -49,7 +42,7 @@ def parse(payload: str) -> Parsed:
     `payload[3].tool_calls[0].function.arguments`.
     """
     path, messages = values.messages_of(payload)
-    state = _State(used_ids=_given_ids(messages))
+    state = _State(calls=OpenCalls(_given_ids(messages)))
     for index, message in enumerate(messages):
         _add_message(state, values.members(message, f"{path}[{index}]"), f"{path}[{index}]")
     return Parsed(tuple(state.events), tuple(state.repairs))
@@ -102,7 +95,7 @@ def _add_call(state: _State, value: object, path: str, head: Members) -> None:
     function = values.members(entry.get("function"), f"{path}.function")
     original_id = values.identifier(entry.get("id"), f"{path}.id")
     event = _call_event(state, entry, function, path, head)
-    state.open_calls.setdefault(original_id, []).append(event)
+    state.calls.open(original_id, event)
     state.events.append(event)
 
 
@@ -111,7 +104,7 @@ def _call_event(
 ) -> Event:
     kept = {k: v for k, v in entry.items() if k not in {"id", "type", "function"}}
     original_id = str(entry["id"])
-    tool_call_id = _unique_id(state, original_id)
+    tool_call_id = state.calls.unique(original_id)
     if tool_call_id != original_id:
         kept["id"] = original_id
     return Event(
@@ -125,14 +118,13 @@ def _call_event(
 
 def _add_result(state: _State, message: Members, path: str) -> None:
     call_id = values.identifier(message.get("tool_call_id"), f"{path}.tool_call_id")
-    waiting = state.open_calls.get(call_id)
-    if not waiting:
+    call = state.calls.answer(call_id)
+    if call is None:
         state.repairs.append(Repair("tool_call_missing", call_id))
         state.events.append(_message_event(message, Role.TOOL, path))
         return
     kept = _kept(message, {"tool_call_id"})
     content = _content(message, path, kept)
-    call = waiting.pop(0)
     state.events.append(_result_event(call, content, _metadata({"message": kept}, path)))
 
 
@@ -175,17 +167,6 @@ def _metadata(members: Members, path: str) -> dict[str, object]:
 def _follows_assistant(state: _State) -> bool:
     last = state.events[-1] if state.events else None
     return last is not None and (last.role is Role.ASSISTANT or last.type is EventType.TOOL_CALL)
-
-
-def _unique_id(state: _State, original_id: str) -> str:
-    """Return the id on its first use, a numbered one that nobody uses afterwards."""
-    if original_id not in state.open_calls:
-        return original_id
-    number = 2
-    while (unique := f"{original_id[:240]}~{number}") in state.used_ids:
-        number += 1
-    state.used_ids.add(unique)
-    return unique
 
 
 def _given_ids(messages: Sequence[object]) -> set[str]:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from annals_context.domain.events import Event, EventType
+from annals_context.domain.formats.compact_json import dumps
 from annals_context.domain.model import Repair
 from annals_context.domain.pairing import Unit
 
 MISSING_RESULT = "(no result was recorded for this call)"
 ERROR_PREFIX = "Error: "
+_DIGEST_CHARS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,3 +58,22 @@ def distinct(ids: Sequence[str]) -> list[str]:
         taken.add(chosen)
         chosen_ids.append(chosen)
     return chosen_ids
+
+
+def arguments_object(arguments: str) -> dict[str, object]:
+    """Return a call's arguments as an object; what is none becomes its member `value`."""
+    try:
+        value: object = json.loads(arguments) if arguments.strip() else {}
+        dumps(value).encode()
+    except (ValueError, RecursionError):
+        # Not JSON, or nothing that a payload could hold, as half a surrogate pair.
+        value = arguments
+    return value if isinstance(value, dict) else {"value": value}
+
+
+def plain_name(name: str, unsafe: re.Pattern[str], max_chars: int) -> str:
+    """Return a name itself, or one like it of the characters that are allowed and a digest."""
+    if name and len(name) <= max_chars and not unsafe.search(name):
+        return name
+    digest = hashlib.sha256(name.encode()).hexdigest()[:_DIGEST_CHARS]
+    return f"{unsafe.sub('_', name)[: max_chars - _DIGEST_CHARS - 1]}_{digest}"

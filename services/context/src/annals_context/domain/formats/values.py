@@ -17,7 +17,7 @@ ROOT = "payload"
 
 def messages_of(payload: str) -> tuple[str, Sequence[object]]:
     """Return the path and the array of the messages."""
-    loaded = _load(payload, ROOT)
+    loaded = load(payload, ROOT)
     if not isinstance(loaded, dict):
         return ROOT, array(loaded, ROOT)
     return f"{ROOT}.messages", array(loaded.get("messages"), f"{ROOT}.messages")
@@ -65,7 +65,7 @@ def json_text(value: object, path: str) -> str:
     """Return a string that is JSON, untouched; empty stands for `{}`."""
     checked = text(value, path)
     if checked:
-        _load(checked, path)
+        load(checked, path)
     return checked
 
 
@@ -79,15 +79,20 @@ def check_parts(value: object, path: str) -> None:
 
 
 def encodable(value: object, path: str) -> str:
-    """Return the value as JSON that every store can hold."""
+    """Return the value as JSON that every store can hold as a value."""
+    encoded = encoded_text(value, path)
+    if "\\u0000" in encoded and _has_nul(value):
+        raise FieldInvalidError(path, "must not hold the character U+0000")
+    return encoded
+
+
+def encoded_text(value: object, path: str) -> str:
+    """Return the value as JSON that every store can hold as a text, ≤ 1 MiB as UTF-8."""
     try:
         encoded = dumps(value)
     except (ValueError, RecursionError) as error:
         raise FieldInvalidError(path, "holds a value that is not JSON") from error
-    if "\\u0000" in encoded and _has_nul(value):
-        raise FieldInvalidError(path, "must not hold the character U+0000")
-    _utf8(encoded, path)
-    return encoded
+    return text(encoded, path)
 
 
 def _bounded(value: object, path: str, max_chars: int) -> str:
@@ -97,7 +102,8 @@ def _bounded(value: object, path: str, max_chars: int) -> str:
     return checked
 
 
-def _load(value: str, path: str) -> object:
+def load(value: str, path: str) -> object:
+    """Return the value of a JSON text."""
     try:
         return json.loads(value, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:

@@ -1,0 +1,127 @@
+"""What is wrong with a provider's payload is said where it is wrong."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+
+from annals_common.errors import FieldInvalidError
+from annals_context.domain.events import EventType, Role
+from annals_context.domain.formats import anthropic_parse, gemini_parse, openai_responses_parse
+from annals_context.domain.formats.parsed import Parsed
+from annals_context.domain.model import Repair
+
+USE = {"type": "tool_use", "id": "a", "name": "search", "input": {}}
+RESULT = {"type": "tool_result", "tool_use_id": "a", "content": "x"}
+ANTHROPIC = [
+    ({"messages": 7}, "payload.messages"),
+    ({}, "payload.messages"),
+    ({"messages": [], "system": 7}, "payload.system"),
+    ([7], "payload[0]"),
+    ([{"content": "x"}], "payload[0].role"),
+    ([{"role": "system", "content": "x"}], "payload[0].role"),
+    ([{"role": "user"}], "payload[0].content"),
+    ([{"role": "user", "content": ["x"]}], "payload[0].content[0]"),
+    ([{"role": "user", "content": [{"text": "x"}]}], "payload[0].content[0].type"),
+    ([{"role": "user", "content": [{"type": "text"}]}], "payload[0].content[0].text"),
+    ([{"role": "user", "content": [USE]}], "payload[0].content[0].type"),
+    ([{"role": "assistant", "content": [RESULT]}], "payload[0].content[0].type"),
+    ([{"role": "assistant", "content": [USE | {"id": ""}]}], "payload[0].content[0].id"),
+    ([{"role": "assistant", "content": [USE | {"name": 7}]}], "payload[0].content[0].name"),
+    ([{"role": "assistant", "content": [USE | {"input": []}]}], "payload[0].content[0].input"),
+    (
+        [{"role": "assistant", "content": [USE | {"input": {"a": "\ud800"}}]}],
+        "payload[0].content[0].input",
+    ),
+    (
+        [{"role": "user", "content": [RESULT | {"tool_use_id": 7}]}],
+        "payload[0].content[0].tool_use_id",
+    ),
+    ([{"role": "user", "content": [RESULT | {"content": 7}]}], "payload[0].content[0].content"),
+]
+ANSWER = {"id": "a", "name": "s", "response": {"result": "x"}}
+CALL = {"functionCall": {"name": "search"}}
+GEMINI = [
+    ({"contents": 7}, "payload.contents"),
+    ({"contents": [], "systemInstruction": "x"}, "payload.systemInstruction"),
+    ([{"role": "assistant", "parts": []}], "payload[0].role"),
+    ([{"role": "user"}], "payload[0].parts"),
+    ([{"role": "user", "parts": [{}]}], "payload[0].parts[0]"),
+    ([{"role": "user", "parts": [{"text": 7}]}], "payload[0].parts[0].text"),
+    ([{"role": "user", "parts": [CALL]}], "payload[0].parts[0]"),
+    ([{"role": "model", "parts": [{"functionCall": {}}]}], "payload[0].parts[0].functionCall.name"),
+    (
+        [{"role": "model", "parts": [{"functionCall": {"name": "x", "args": [1]}}]}],
+        "payload[0].parts[0].functionCall.args",
+    ),
+    (
+        [{"role": "user", "parts": [{"functionResponse": {"name": "x", "response": "y"}}]}],
+        "payload[0].parts[0].functionResponse.response",
+    ),
+]
+RESPONSES = [
+    ({"input": 7}, "payload.input"),
+    ({"input": [], "instructions": 7}, "payload.instructions"),
+    ([{"role": "robot", "content": "x"}], "payload[0].role"),
+    ([{"role": "user"}], "payload[0].content"),
+    ([{"type": 7}], "payload[0].type"),
+    ([{"type": "function_call", "name": "x"}], "payload[0].call_id"),
+    ([{"type": "function_call", "call_id": "a"}], "payload[0].name"),
+    (
+        [{"type": "function_call", "call_id": "a", "name": "x", "arguments": "{"}],
+        "payload[0].arguments",
+    ),
+    ([{"type": "function_call_output", "call_id": "a"}], "payload[0].output"),
+]
+CASES = [
+    *((anthropic_parse.parse, payload, field) for payload, field in ANTHROPIC),
+    *((gemini_parse.parse, payload, field) for payload, field in GEMINI),
+    *((openai_responses_parse.parse, payload, field) for payload, field in RESPONSES),
+]
+
+
+@pytest.mark.parametrize(("parse", "payload", "field"), CASES)
+def test_an_error_names_the_member(parse: Callable[[str], object], payload: object, field: str):
+    with pytest.raises(FieldInvalidError) as error:
+        parse(json.dumps(payload))
+    assert error.value.violations[0].field == field
+
+
+@pytest.mark.parametrize(
+    "parse", [anthropic_parse.parse, gemini_parse.parse, openai_responses_parse.parse]
+)
+@pytest.mark.parametrize("payload", ["", "7", "nope", "[" * 100_000, "NaN", '"x"'])
+def test_what_is_no_payload_is_refused(parse: Callable[[str], object], payload: str):
+    with pytest.raises(FieldInvalidError):
+        parse(payload)
+
+
+@pytest.mark.parametrize(
+    ("parse", "payload"),
+    [
+        (anthropic_parse.parse, [{"role": "user", "content": [RESULT]}]),
+        (
+            gemini_parse.parse,
+            [
+                {
+                    "parts": [
+                        {"functionResponse": {"id": "a", "name": "s", "response": {"result": "x"}}}
+                    ]
+                }
+            ],
+        ),
+        (
+            openai_responses_parse.parse,
+            [{"type": "function_call_output", "call_id": "a", "output": "x"}],
+        ),
+    ],
+)
+def test_a_result_without_its_call_becomes_a_message_and_is_reported(
+    parse: Callable[[str], Parsed], payload: object
+):
+    parsed = parse(json.dumps(payload))
+    [event] = parsed.events
+    assert (event.type, event.role, event.content) == (EventType.MESSAGE, Role.TOOL, "x")
+    assert parsed.repairs == (Repair("tool_call_missing", "a", ""),)
