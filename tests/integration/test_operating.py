@@ -24,6 +24,7 @@ from tests.support.storage import (
 from tests.support.waiting import eventually
 
 from annals_client import user
+from annals_common.health import LIVENESS
 from annals_common.metrics import serving_metrics
 from annals_common.settings import ServerSettings
 from annals_local.postgres import LocalPostgres
@@ -64,6 +65,7 @@ async def test_health_and_calls_follow_postgresql(
 
     async with nobody_may_connect(own_postgres):
         await eventually(lambda: status(own_tenant), lambda now: now == NOT_SERVING)
+        assert await status(own_tenant, LIVENESS) == SERVING
         refused = await failure(append(own_tenant.raw, room, user("lost")))
 
     await eventually(lambda: status(own_tenant), lambda now: now == SERVING, timeout_s=30)

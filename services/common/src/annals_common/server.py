@@ -4,28 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import grpc
 import grpc.aio
 import structlog
-from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_health.v1 import health_pb2
 from grpc_reflection.v1alpha import reflection
 
+from annals_common.health import Check, Health, HealthWatch
 from annals_common.interceptors.chain import ChainInterceptor, Middleware
 from annals_common.interceptors.limits import limit_concurrency, require_time
 from annals_common.interceptors.observe import observe
 from annals_common.interceptors.unknown import UnknownMethodHandler
 from annals_common.settings import MAX_RECEIVE_BYTES, ServerSettings
 
-HEALTH_INTERVAL_SECONDS = 1.0
-HEALTH_TIMEOUT_SECONDS = 2.0
 KEEPALIVE_MS = 30_000
 log = structlog.get_logger()
-
-Check = Callable[[], Awaitable[None]]
-"""Answers when a dependency does, raises when it does not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,55 +40,30 @@ class RunningServer:
     """A started server: its port, its health, its end."""
 
     def __init__(
-        self, server: grpc.aio.Server, port: int, spec: ServiceSpec, drain_seconds: float
+        self, server: grpc.aio.Server, port: int, watch: HealthWatch, drain_seconds: float
     ) -> None:
         self.port = port
-        self._server, self._spec, self._drain_seconds = server, spec, drain_seconds
-        self._health = health.aio.HealthServicer()  # type: ignore[attr-defined]
-        self._serving: bool | None = None
-        self._watch: asyncio.Task[None] | None = None
+        self._server, self._watch, self._drain_seconds = server, watch, drain_seconds
 
     async def start(self) -> None:
         """Accept calls; report SERVING once the dependencies answer."""
-        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         self._server.add_generic_rpc_handlers((UnknownMethodHandler(),))
-        await self._check_once()
+        await self._watch.start()
         await self._server.start()
-        self._watch = asyncio.create_task(self._watch_health())
 
     async def drain(self) -> None:
         """Report NOT_SERVING, refuse new calls, let running ones finish in time."""
-        if self._watch is not None:
-            self._watch.cancel()
-        await self._health.enter_graceful_shutdown()
+        await self._watch.stop()
         await self._server.stop(self._drain_seconds)
 
-    async def _watch_health(self) -> None:
-        while True:
-            await asyncio.sleep(HEALTH_INTERVAL_SECONDS)
-            await self._check_once()
 
-    async def _check_once(self) -> None:
-        try:
-            await asyncio.wait_for(self._spec.check(), HEALTH_TIMEOUT_SECONDS)
-        except Exception as error:  # noqa: BLE001 - any failure means not serving
-            await self._report(serving=False, cause=repr(error))
-        else:
-            await self._report(serving=True, cause="")
+async def start_server(
+    spec: ServiceSpec, settings: ServerSettings, health: Health | None = None
+) -> RunningServer:
+    """Bind, register and start. Raises RuntimeError when the address is taken.
 
-    async def _report(self, *, serving: bool, cause: str) -> None:
-        if serving == self._serving:
-            return
-        self._serving = serving
-        log.info("health", serving=serving, cause=cause)
-        status = health_pb2.HealthCheckResponse
-        code = status.SERVING if serving else status.NOT_SERVING
-        for name in ("", *self._spec.names):
-            await self._health.set(name, code)
-
-
-async def start_server(spec: ServiceSpec, settings: ServerSettings) -> RunningServer:
-    """Bind, register and start. Raises RuntimeError when the address is taken."""
+    `health`: that of the process, when it answers elsewhere too; default: one of its own.
+    """
     server = grpc.aio.server(
         interceptors=[_chain(spec, settings)], options=_server_options(settings)
     )
@@ -99,7 +71,10 @@ async def start_server(spec: ServiceSpec, settings: ServerSettings) -> RunningSe
     if settings.reflection:
         names = (*spec.names, health_pb2.DESCRIPTOR.services_by_name["Health"].full_name)
         reflection.enable_server_reflection((*names, reflection.SERVICE_NAME), server)
-    running = RunningServer(server, _bind(server, settings), spec, settings.drain_seconds)
+    health = health or await Health.starting()
+    health.answer_on(server)
+    watch = HealthWatch(health, spec.names, spec.check)
+    running = RunningServer(server, _bind(server, settings), watch, settings.drain_seconds)
     await running.start()
     log.info("serving", port=running.port, services=spec.names)
     return running
@@ -139,3 +114,21 @@ async def wait_for_signal() -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped.set)
     await stopped.wait()
+
+
+async def until_signal(work: Coroutine[Any, Any, None]) -> None:
+    """Run until the work ends, or cancel it on SIGTERM or SIGINT.
+
+    Whoever is the first process of a container must ask for SIGTERM, also while it starts: the
+    kernel does not stop such a process otherwise.
+    """
+    working = asyncio.create_task(work)
+    stopped = asyncio.create_task(wait_for_signal())
+    try:
+        await asyncio.wait({working, stopped}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        stopped.cancel()
+        working.cancel()
+        await asyncio.wait({working})
+    if not working.cancelled():
+        working.result()

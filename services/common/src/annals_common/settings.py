@@ -26,6 +26,9 @@ class ServerSettings(BaseModel):
 
     address: str = Field("127.0.0.1:0", description="host:port of the gRPC server; port 0: any")
     metrics_address: str = Field("", description="host:port of /metrics; empty: none")
+    health_address: str = Field(
+        "", description="host:port of health alone, in clear, for probes; empty: none"
+    )
     reflection: bool = Field(default=False, description="serve gRPC reflection")
     log_level: LogLevel = Field("info", description="debug, info, warning or error")
     drain_seconds: float = Field(20.0, ge=0, description="how long calls may finish after SIGTERM")

@@ -1,17 +1,24 @@
-"""`annals-context`: serve."""
+"""`annals-context`: serve, and probe servers."""
 
 from __future__ import annotations
 
 import asyncio
+import sys
+from pathlib import Path
 
 import click
 import uvloop
+from pydantic import ValidationError
 
 from annals_common.logs import configure_logging
-from annals_common.server import wait_for_signal
+from annals_common.probe import probe
+from annals_common.server import until_signal
 from annals_common.settings import describe_settings, load_settings
+from annals_common.tls import ClientTlsSettings
 from annals_context.app import ContextApp
 from annals_context.settings import ContextSettings
+
+PEM = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @click.group()
@@ -28,6 +35,35 @@ def serve() -> None:
         runner.run(_serve(settings))
 
 
+@main.command(name="probe")
+@click.argument("addresses", nargs=-1, required=True)
+@click.option("--service", default="", help="One service by its full name; default: the whole.")
+@click.option("--wait-seconds", default=0.0, help="Ask again for so long.")
+@click.option("--tls-ca", type=PEM, envvar="ANNALS_TLS_CA", help="PEM file: call by TLS.")
+@click.option("--tls-cert", type=PEM, envvar="ANNALS_TLS_CERT", help="PEM file, for mTLS.")
+@click.option("--tls-key", type=PEM, envvar="ANNALS_TLS_KEY", help="PEM file, for mTLS.")
+def probe_command(
+    addresses: tuple[str, ...],
+    *,
+    service: str,
+    wait_seconds: float,
+    tls_ca: Path | None,
+    tls_cert: Path | None,
+    tls_key: Path | None,
+) -> None:
+    """Ask servers at host:port for their health; exit 1 unless all are SERVING."""
+    try:
+        tls = ClientTlsSettings(ca_file=tls_ca, cert_file=tls_cert, key_file=tls_key)
+    except ValidationError as error:
+        raise click.UsageError(error.errors()[0]["msg"]) from None
+    credentials = tls.channel_credentials()
+    answers = asyncio.run(probe(addresses, credentials, service=service, wait_seconds=wait_seconds))
+    for address, answer in answers.items():
+        click.echo(f"{address}\t{answer}")
+    if set(answers.values()) != {"SERVING"}:
+        sys.exit(1)
+
+
 @main.command(name="settings")
 def settings_command() -> None:
     """List every setting: variable, default, meaning."""
@@ -38,10 +74,14 @@ def settings_command() -> None:
 async def _serve(settings: ContextSettings) -> None:
     app = ContextApp(settings)
     try:
-        await app.start()
-        await wait_for_signal()
+        await until_signal(_started(app))
     finally:
         await app.stop()
+
+
+async def _started(app: ContextApp) -> None:
+    await app.start()
+    await asyncio.Event().wait()
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from annals.context.v1 import context_service_pb2_grpc, format_service_pb2_grpc
 from annals_common.channels import open_aio_channel
 from annals_common.errors import DependencyUnavailableError
+from annals_common.health import probed
 from annals_common.metrics import serving_metrics
 from annals_common.server import RunningServer, ServiceSpec, start_server
 from annals_context.clients.counters import counter_for
@@ -43,11 +44,13 @@ class ContextApp:
     async def start(self) -> None:
         """Serve; storage may come later, until then health says NOT_SERVING."""
         counter_for("")
+        server = self._settings.server
+        health = await self._stack.enter_async_context(probed(server.health_address))
         credentials = self._settings.storage_tls.channel_credentials()
         channel = open_aio_channel(self._settings.storage_address, credentials)
         self._stack.push_async_callback(channel.close, None)
-        self._stack.enter_context(serving_metrics(self._settings.server.metrics_address))
-        self._server = await start_server(_service_spec(channel), self._settings.server)
+        self._stack.enter_context(serving_metrics(server.metrics_address))
+        self._server = await start_server(_service_spec(channel), server, health)
         self._stack.push_async_callback(self._server.drain)
 
     async def stop(self) -> None:

@@ -15,7 +15,7 @@ import uvloop
 
 from annals_common.errors import AnnalsError
 from annals_common.logs import configure_logging
-from annals_common.server import wait_for_signal
+from annals_common.server import until_signal
 from annals_common.settings import describe_settings, load_settings
 from annals_common.tokenizers import EncodingUnavailableError
 from annals_storage.app import StorageApp, run_indexer
@@ -76,25 +76,29 @@ def serve() -> None:
 async def _serve(settings: StorageSettings) -> None:
     app = StorageApp(settings)
     try:
-        await app.start()
-        await _until_stopped(app)
+        await until_signal(_started(app))
     finally:
         await app.stop()
 
 
-async def _until_stopped(app: StorageApp) -> None:
-    waits = {asyncio.create_task(wait_for_signal())}
-    waits |= {app.indexing} if app.indexing else set()
-    done, _ = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-    for task in done:
-        # An indexer that dies takes the process with it: its supervisor starts both anew.
-        task.result()
+async def _started(app: StorageApp) -> None:
+    await app.start()
+    if app.indexing is None:
+        await asyncio.Event().wait()
+    else:
+        # An indexer that dies takes the process with it: its supervisor starts both anew. One
+        # that works goes on while calls are drained.
+        await asyncio.shield(app.indexing)
 
 
 @main.command()
 def index() -> None:
     """Mirror events into the Qdrant server until stopped."""
-    _run(run_indexer)
+    _run(_index)
+
+
+async def _index(settings: StorageSettings) -> None:
+    await until_signal(run_indexer(settings))
 
 
 @main.command(name="migrate")

@@ -9,6 +9,7 @@ import asyncio
 import socket
 from contextlib import AsyncExitStack
 
+from annals_common.health import HealthWatch, probed
 from annals_common.metrics import registered, serving_metrics
 from annals_common.server import RunningServer, start_server
 from annals_storage.app_adapters import Adapters, Shared, cancelled, open_adapters, open_live
@@ -45,6 +46,8 @@ class StorageApp:
 
     async def start(self) -> None:
         """Connect, check, serve. Raises UnsafeRoleError, SchemaOutdatedError."""
+        server = self._settings.server
+        health = await self._stack.enter_async_context(probed(server.health_address))
         adapters = await open_adapters(self._settings, self._stack)
         self._stack.enter_context(registered(PoolCollector(adapters.database.pool)))
         outbox = PostgresOutbox(adapters.database)
@@ -59,9 +62,9 @@ class StorageApp:
         search_log = SearchLog(PostgresSearchLog(adapters.database))
         search_log.start()
         self._stack.push_async_callback(search_log.drain)
-        self._stack.enter_context(serving_metrics(self._settings.server.metrics_address))
+        self._stack.enter_context(serving_metrics(server.metrics_address))
         spec = service_spec(Shared(adapters, outbox, grouping, live, search_log, self._settings))
-        self._server = await start_server(spec, self._settings.server)
+        self._server = await start_server(spec, server, health)
         self._stack.push_async_callback(self._server.drain)
         # Watches never finish by themselves: they end before the other calls are waited for.
         self._stack.callback(live.wakes.close)
@@ -86,6 +89,10 @@ def _indexer(adapters: Adapters, settings: StorageSettings) -> Indexer:
 async def run_indexer(settings: StorageSettings) -> None:
     """Index until cancelled, without serving: for the Qdrant server adapter."""
     async with AsyncExitStack() as stack:
-        adapters = await open_adapters(settings, stack)
+        health = await stack.enter_async_context(probed(settings.server.health_address))
         stack.enter_context(serving_metrics(settings.server.metrics_address))
+        adapters = await open_adapters(settings, stack)
+        watch = HealthWatch(health, (), adapters.ping)
+        await watch.start()
+        stack.push_async_callback(watch.stop)
         await _indexer(adapters, settings).run()

@@ -47,6 +47,11 @@ class Adapters:
     sparse: Bm25Encoder
     cold: ColdStorage
 
+    async def ping(self) -> None:
+        """Raise DependencyUnavailableError unless PostgreSQL and the engine answer."""
+        await self.database.ping()
+        await self.vectors.ping()
+
 
 @dataclass(frozen=True, slots=True)
 class Live:

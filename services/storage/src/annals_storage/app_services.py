@@ -102,12 +102,8 @@ def service_spec(shared: Shared) -> ServiceSpec:
         _add_searches(server, shared)
         _add_lifecycle(server, shared, identity.authenticate)
 
-    async def check() -> None:
-        await shared.database.ping()
-        await shared.adapters.vectors.ping()
-
     middlewares = [authenticated(identity.authenticate)]
-    return ServiceSpec(SERVICES, register, middlewares, check, LASTING_METHODS)
+    return ServiceSpec(SERVICES, register, middlewares, shared.adapters.ping, LASTING_METHODS)
 
 
 def _identity(shared: Shared) -> Identity:
