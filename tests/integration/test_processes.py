@@ -6,8 +6,8 @@ import asyncio
 import os
 import subprocess
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -24,10 +24,10 @@ STOP_TIMEOUT_S = 20.0
 NOBODY = "postgresql://annals_app@127.0.0.1:1/annals"
 
 
-@asynccontextmanager
-async def storage_process(
+@contextmanager
+def storage_process(
     command: str, database_url: str, data_dir: Path
-) -> AsyncIterator[tuple[str, subprocess.Popen[bytes]]]:
+) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
     """Run `annals-storage COMMAND`; yield the address of its health, and the process."""
     address = f"127.0.0.1:{free_port()}"
     env = {
@@ -66,7 +66,7 @@ def data_dir(storage: RunningStorage, tmp_path: Path) -> Path:
 async def test_one_that_waits_for_postgresql_is_alive_not_serving_and_stops(
     command: str, data_dir: Path
 ) -> None:
-    async with storage_process(command, NOBODY, data_dir) as (address, process):
+    with storage_process(command, NOBODY, data_dir) as (address, process):
         await eventually(
             lambda: asked(address, LIVENESS), lambda it: it == "SERVING", timeout_s=START_TIMEOUT_S
         )
@@ -78,7 +78,7 @@ async def test_one_that_waits_for_postgresql_is_alive_not_serving_and_stops(
 async def test_one_that_works_is_serving_and_stops(
     command: str, scratch: ScratchDatabase, data_dir: Path
 ) -> None:
-    async with storage_process(command, scratch.app_url, data_dir) as (address, process):
+    with storage_process(command, scratch.app_url, data_dir) as (address, process):
         await eventually(
             lambda: asked(address), lambda it: it == "SERVING", timeout_s=START_TIMEOUT_S
         )
