@@ -79,6 +79,15 @@ lint: install ## ruff, mypy, buf lint, buf breaking
 test: lint ## Every check and every suite (TESTS=tests/unit for a part)
 	$(PYTEST) --numprocesses=logical --maxprocesses=4 --dist=worksteal $(TESTS)
 
+.PHONY: helm-test
+helm-test: install ## The chart, alert rules and dashboards, with tools fetched into build/tools
+	tests/helm/install_tools.sh
+	$(PYTEST) -o python_files='check_*.py' tests/helm
+
+.PHONY: helm-readme
+helm-readme: install ## Write the chart's table of values anew
+	python -m tests.helm.readme
+
 .PHONY: model
 model: install ## Conversations against a model of them (STEPS=10000, SEED=1, SHRINK=1)
 	STEPS=$(or $(STEPS),10000) SEED=$(or $(SEED),1) $(if $(SHRINK),SHRINK=1) $(PYTEST) tests/model

@@ -20,7 +20,7 @@ from annals_storage.commands.growth import GrowthAlert
 from annals_storage.commands.notifying import NotifyingAppends
 from annals_storage.commands.search_log import SearchLog
 from annals_storage.indexer.mirror import Mirror
-from annals_storage.indexer.worker import Indexer
+from annals_storage.indexer.worker import Indexer, measure
 from annals_storage.postgres.appends import PostgresAppends
 from annals_storage.postgres.outbox import PostgresOutbox
 from annals_storage.postgres.pool_metrics import PoolCollector
@@ -54,6 +54,9 @@ class StorageApp:
         if self._settings.run_indexer:
             self.indexing = asyncio.create_task(_indexer(adapters, self._settings).run())
             self._stack.push_async_callback(cancelled, self.indexing)
+        else:
+            measuring = asyncio.create_task(measure(outbox))
+            self._stack.push_async_callback(cancelled, measuring)
         alert = GrowthAlert(large_events=self._settings.large_conversation_events)
         live = await open_live(self._settings, self._stack)
         appends = NotifyingAppends(PostgresAppends(adapters.database), live.notifications)

@@ -51,7 +51,7 @@ class Indexer:
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._work())
-                tasks.create_task(self._measure())
+                tasks.create_task(measure(self._outbox))
         finally:
             with suppress(DependencyUnavailableError, TimeoutError):
                 await asyncio.wait_for(self._outbox.release(self._owner), RELEASE_SECONDS)
@@ -113,14 +113,18 @@ class Indexer:
         await self._settle(entries[:middle])
         await self._settle(entries[middle:])
 
-    async def _measure(self) -> None:
-        while not _is_cancelled():
-            try:
-                totals = await self._outbox.totals()
-            except DependencyUnavailableError:
-                await asyncio.sleep(OUTAGE_SECONDS)
-                continue
-            OUTBOX_PENDING.set(totals.pending)
-            OUTBOX_PARKED.set(totals.parked)
-            OUTBOX_LAG_SECONDS.set(totals.lag_seconds)
-            await asyncio.sleep(TOTALS_SECONDS)
+
+async def measure(outbox: Outbox) -> None:
+    """Keep the figures of the outbox true until cancelled. Processes that only serve do so too:
+    what waits is seen even when nobody mirrors.
+    """
+    while not _is_cancelled():
+        try:
+            totals = await outbox.totals()
+        except DependencyUnavailableError:
+            await asyncio.sleep(OUTAGE_SECONDS)
+            continue
+        OUTBOX_PENDING.set(totals.pending)
+        OUTBOX_PARKED.set(totals.parked)
+        OUTBOX_LAG_SECONDS.set(totals.lag_seconds)
+        await asyncio.sleep(TOTALS_SECONDS)
