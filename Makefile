@@ -49,6 +49,13 @@ proto: $(STUBS)/.generated ## Generate the gRPC stubs from proto/
 lock: $(VENV)/.locked ## Resolve requirements*.in anew into requirements*.lock
 	$(LOCK) --upgrade requirements.in -o requirements.lock
 	$(LOCK) --upgrade --no-deps requirements-assets.in -o requirements-assets.lock
+	$(MAKE) lock-images
+
+.PHONY: lock-images
+lock-images: $(VENV)/.locked ## What each image needs, at the versions of requirements.lock
+	for name in storage context build; do \
+	  python deploy/docker/requirements.py $$name \
+	    | $(LOCK) - -c requirements.lock -o deploy/docker/requirements-$$name.lock; done
 
 # Running ------------------------------------------------------------------------------------
 
@@ -83,6 +90,15 @@ test: lint ## Every check and every suite (TESTS=tests/unit for a part)
 helm-test: install ## The chart, alert rules and dashboards, with tools fetched into build/tools
 	tests/helm/install_tools.sh
 	$(PYTEST) -o python_files='check_*.py' tests/helm
+
+.PHONY: images
+images: ## Build both images (needs a container engine)
+	docker build -f deploy/docker/storage.Dockerfile -t annals-storage:0.1.0 .
+	docker build -f deploy/docker/context.Dockerfile -t annals-context:0.1.0 .
+
+.PHONY: image-test
+image-test: install ## Every stage of the images, in clean environments, without a container engine
+	$(PYTEST) -o python_files='check_*.py' tests/image
 
 .PHONY: helm-readme
 helm-readme: install ## Write the chart's table of values anew
