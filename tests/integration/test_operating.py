@@ -12,8 +12,11 @@ from typing import Any
 import psycopg
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
+from prometheus_client import REGISTRY
+from pydantic import SecretStr
 from tests.support.appending import append, listed
 from tests.support.raw import failure
+from tests.support.scratch import ScratchDatabase
 from tests.support.storage import (
     RunningStorage,
     Tenant,
@@ -91,6 +94,31 @@ async def test_the_indexer_goes_on_after_an_outage(
         lambda now: now.pending_count == 0 and now.point_count == 1,
         timeout_s=30,
     )
+
+
+async def test_a_process_that_does_not_index_tells_what_waits(
+    postgres: LocalPostgres,
+    scratch: ScratchDatabase,
+    storage: RunningStorage,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    path = tmp_path_factory.mktemp("serving")
+    (path / "models").symlink_to(storage.data_dir / "models")
+    # Settings refuse this of the embedded engine; with a server it is the usual case.
+    changes = {"database_url": SecretStr(scratch.app_url), "run_indexer": False}
+    settings = storage_settings(postgres, path).model_copy(update=changes)
+
+    async with running_storage(settings) as serving, fresh_tenant(serving) as tenant:
+        for _ in range(WAITING):
+            await append(tenant.raw, "", user("waits"))
+        await eventually(pending, lambda now: now == WAITING)
+
+
+WAITING = 23
+
+
+async def pending() -> float | None:
+    return REGISTRY.get_sample_value("annals_outbox_pending")
 
 
 METRICS = (
