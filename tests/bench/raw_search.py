@@ -12,7 +12,6 @@ from qdrant_edge import EdgeShard, QueryBatchRequest
 from tests.bench.harness import Report, percentile
 from tests.bench.stack import Stack
 
-from annals_storage.commands.ranking import MIN_CANDIDATES
 from annals_storage.domain.search import SearchScope, VectorQuery
 from annals_storage.embedding.bm25 import Bm25Encoder
 from annals_storage.embedding.fastembed_model import FastembedEmbedder
@@ -20,6 +19,8 @@ from annals_storage.vectors.edge_requests import event_requests
 from annals_storage.vectors.edge_shard import open_shard
 
 ROUNDS = 4
+CANDIDATES = 200
+"""Of each signal, as a search for ten hits asks for."""
 TARGET = "<= 1.5"
 
 
@@ -89,7 +90,7 @@ class RawSearch:
 
         compared.embedding.time(embed)
         words = self.sparse.encode_query(query)
-        wanted = VectorQuery(scope, MIN_CANDIDATES, dense=vector, bm25=words)
+        wanted = VectorQuery(scope, CANDIDATES, dense=vector, bm25=words)
         requests = QueryBatchRequest([*event_requests(wanted).values()])
         compared.engine.time(lambda: self.shard.query_batch(requests))
 
