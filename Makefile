@@ -128,8 +128,8 @@ bench-write: install ## Appends beside a bare ceiling and as a conversation grow
 	python -m tests.bench.write
 
 .PHONY: bench-search
-bench-search: install ## Search, reads and contexts in a long conversation, as JSON (EVENTS=20000)
-	python -m tests.bench.search --events $(or $(EVENTS),20000)
+bench-search: install ## Search, reads, contexts and recall, as JSON (EVENTS=20000 TENANTS=100)
+	python -m tests.bench.search --events $(or $(EVENTS),20000) --tenants $(or $(TENANTS),100)
 
 .PHONY: bench-branch
 bench-branch: install ## Pages of a deep branch beside those of a trunk, as JSON (EVENTS=100000)
@@ -146,7 +146,7 @@ bench-formats: install ## Real agent runs to each provider's format and back (DA
 .PHONY: bench
 bench: install ## Every bench with short settings, and what falls short (DATA=path)
 	python -m tests.bench.write --seconds 2 --rounds 2
-	python -m tests.bench.search --events 5000 --queries 50
+	python -m tests.bench.search --events 5000 --tenants 10 --queries 50
 	python -m tests.bench.branch --events 20000 --reads 40
 	python -m tests.bench.quality --data "$(DATA)" --dialogues 2 --questions 3
 	python -m tests.bench.formats --data "$(DATA)"

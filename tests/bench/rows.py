@@ -21,7 +21,7 @@ SELECT c.tenant_id, c.conversation_id, c.next_seq - 1 + n, gen_random_uuid(), 'm
        CASE n %% 2 WHEN 1 THEN 'user' ELSE 'assistant' END,
        left((%(texts)s::text[])[1 + n %% cardinality(%(texts)s::text[])], 114) || ' ' ||
          lpad((c.next_seq - 1 + n)::text, 9, '0'),
-       %(tokens)s, now(), now(), %(branch)s
+       %(tokens)s, now() - make_interval(secs => %(count)s - n), now(), %(branch)s
 FROM annals.conversations AS c, generate_series(1, %(count)s::integer) AS n
 WHERE c.conversation_id = %(conversation_id)s
 """

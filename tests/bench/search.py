@@ -1,43 +1,53 @@
-"""`python -m tests.bench.search`: search, reads and contexts in one long conversation.
+"""`python -m tests.bench.search`: search, reads and contexts, in one long conversation and in
+an engine of many tenants; whether filters cost hits; bytes per message.
 
 Search is compared with the least it could cost: embedding the query and asking the engine for the
 same candidates. The engine serves one process, so this process asks a copy of it. Both take turns,
-query by query.
+query by query. What is searched is written straight into the tables and the engine; the bytes are
+those of messages that were appended and mirrored by the services' own code.
 """
 
 from __future__ import annotations
 
 import asyncio
-import shutil
-import time
-from collections.abc import Callable, Mapping, Sequence
+import os
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import click
 import psycopg
 import uvloop
-from qdrant_edge import EdgeShard, QueryBatchRequest
-from tests.bench.harness import Report, percentile, progress
+from tests.bench.crowd import Crowd
+from tests.bench.harness import Report, progress
+from tests.bench.points import add_chunks, add_points, pool_of
+from tests.bench.raw_search import Compared, RawSearch, Timings, copied_shard
+from tests.bench.recall import Points, add_recalls
+from tests.bench.rows import conversations, settle
 from tests.bench.seeding import append_conversations, mirror_everything
 from tests.bench.stack import Account, Stack, database_only, serving
 from tests.bench.texts import questions
 
 from annals_client import AnnalsClient
-from annals_storage.commands.ranking import MIN_CANDIDATES
-from annals_storage.domain.search import SearchScope, VectorQuery
-from annals_storage.embedding.bm25 import Bm25Encoder
+from annals_storage.domain.search import SearchScope
 from annals_storage.embedding.fastembed_model import FastembedEmbedder
 from annals_storage.embedding.loading import load_embedder
-from annals_storage.vectors.edge_requests import event_requests
-from annals_storage.vectors.edge_shard import open_shard
+from annals_storage.ports.vectors import VectorIndex
+from annals_storage.vectors.edge import EdgeVectorIndex
+from annals_storage.vectors.server import ServerVectorIndex, connect
 
 BUDGET_TOKENS = 2_000
 LAST_EVENTS = 50
 WARM_UP_QUERIES = 20
 SMALL, MEDIUM = 1_000, 10_000
+MAX_APPENDED = 20_000
+"""Messages the bytes are measured of."""
+SHARES = (0.001, 0.01, 0.1)
+RECALL_QUERIES = 50
+SERVER_URL = os.environ.get("ANNALS_TEST_QDRANT_URL")
 _SIZE_BYTES = """
 SELECT sum(pg_total_relation_size(c.oid))::bigint FROM pg_class AS c
 JOIN pg_namespace AS n ON n.oid = c.relnamespace
@@ -46,121 +56,129 @@ WHERE n.nspname = 'annals' AND c.relkind = 'r'
 
 
 @dataclass(slots=True)
-class Timings:
-    """Milliseconds of one thing, in order."""
-
-    ms: list[float] = field(default_factory=list)
-
-    def time(self, act: Callable[[], object]) -> None:
-        """Do it and keep how long it took."""
-        begun = time.perf_counter()
-        act()
-        self.ms.append((time.perf_counter() - begun) * 1000)
-
-    def p(self, percent: float) -> float:
-        """Return a percentile."""
-        return percentile(self.ms, percent)
-
-
-@dataclass(slots=True)
 class Measured:
     """Everything that is timed; contexts by the size of their conversation."""
 
-    embedding: Timings = field(default_factory=Timings)
-    engine: Timings = field(default_factory=Timings)
-    search: Timings = field(default_factory=Timings)
+    compared: Compared = field(default_factory=Compared)
     last_events: Timings = field(default_factory=Timings)
     contexts: dict[int, Timings] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class RawSearch:
-    """The model and a copy of the engine, without anything of ours around them."""
+class Filled:
+    """The tenant with the long conversation: `ids` by size, `shares` by share of its events."""
 
-    loop: asyncio.Runner
-    embedder: FastembedEmbedder
-    shard: EdgeShard
-    scope: SearchScope
-    sparse: Bm25Encoder = field(default_factory=Bm25Encoder)
-
-    def time(self, query: str, measured: Measured) -> None:
-        """Embed the query and ask for the candidates that a search asks for."""
-        vector = None
-
-        def embed() -> None:
-            nonlocal vector
-            vector = self.loop.run(self.embedder.embed([query]))[0]
-
-        measured.embedding.time(embed)
-        words = self.sparse.encode_query(query)
-        wanted = VectorQuery(self.scope, MIN_CANDIDATES, dense=vector, bm25=words)
-        requests = QueryBatchRequest([*event_requests(wanted).values()])
-        measured.engine.time(lambda: self.shard.query_batch(requests))
+    account: Account
+    ids: Mapping[int, str]
+    shares: Mapping[float, str]
+    crowd: Crowd
 
 
 @click.command()
 @click.option("--events", default=20_000, show_default=True, help="Of the longest conversation.")
+@click.option("--tenants", default=100, show_default=True, help="Of a thousand events each.")
 @click.option("--queries", default=200, show_default=True, help="Timed queries.")
-def main(events: int, queries: int) -> None:
-    """Measure search, reads, contexts and bytes per message."""
-    sizes = sorted({SMALL, min(MEDIUM, events), events})
-    report = Report("search", {"events": events, "queries": queries, "budget": BUDGET_TOKENS})
+def main(events: int, tenants: int, queries: int) -> None:
+    """Measure search, reads, contexts, recall and bytes per message."""
+    settings = {"events": events, "tenants": tenants, "queries": queries, "budget": BUDGET_TOKENS}
+    report = Report("search", settings)
     with database_only() as stack, asyncio.Runner(loop_factory=uvloop.new_event_loop) as loop:
         report.server_versions = stack.server_versions()
-        account, ids, embedder = _filled(stack, loop, sizes)
-        _add_sizes(stack, sum(sizes), report)
-        scope = SearchScope(account.tenant_id, conversation_ids=(UUID(ids[events]),))
-        shard = _copied_shard(stack, embedder.dimensions)
-        raw = RawSearch(loop, embedder, shard, scope)
-        with serving(stack), stack.client(account.api_key) as client:
-            measured = _measure(client, raw, ids, queries)
+        embedder = loop.run(load_embedder(data_dir=stack.data_dir, threads=2))
+        _add_bytes(stack, loop, embedder, min(MAX_APPENDED, events), report)
+        filled = _rows(stack, events, tenants)
+        loop.run(_add_recall(stack, embedder, filled, report))
+        settle(stack)
+        shard = copied_shard(stack, embedder.dimensions)
+        raw = RawSearch(loop, embedder, shard)
+        with serving(stack):
+            _measure(stack, raw, filled, queries, report)
         shard.close()
         embedder.close()
-    _add_latencies(measured, events, report)
     report.write()
 
 
-def _filled(
-    stack: Stack, loop: asyncio.Runner, sizes: Sequence[int]
-) -> tuple[Account, Mapping[int, str], FastembedEmbedder]:
+def _rows(stack: Stack, events: int, tenants: int) -> Filled:
+    sizes = sorted({SMALL, min(MEDIUM, events), events})
+    total = sum(sizes) / (1 - sum(SHARES))
     with serving(stack):
         account = stack.create_tenant("bench search")
-        ids = append_conversations(stack, account, sizes)
-    embedder = loop.run(load_embedder(data_dir=stack.data_dir, threads=2))
-    loop.run(mirror_everything(stack, embedder, total=sum(sizes)))
-    return account, ids, embedder
+        parts = [round(share * total) for share in SHARES]
+        rooms = conversations(stack, account, [*sizes, *parts])
+        crowd = Crowd.created(stack, tenants)
+    ids = dict(zip(sizes, rooms[: len(sizes)], strict=True))
+    return Filled(account, ids, dict(zip(SHARES, rooms[len(sizes) :], strict=True)), crowd)
 
 
-def _copied_shard(stack: Stack, dimensions: int) -> EdgeShard:
-    copy = stack.data_dir / "vectors-copy"
-    shutil.copytree(stack.data_dir / "vectors", copy)
-    return open_shard(copy, dimensions=dimensions)
+async def _add_recall(
+    stack: Stack, embedder: FastembedEmbedder, filled: Filled, report: Report
+) -> None:
+    """Write chunks and points; compare what the engines find with an exact search."""
+    pool = await pool_of(embedder)
+    rooms = [*filled.ids.values(), *filled.shares.values()]
+    add_chunks(stack, pool, [*rooms, *filled.crowd.conversation_ids])
+    queries = [*await embedder.embed(list(questions(RECALL_QUERIES, seed=4)))]
+    async with _edge(stack, embedder.dimensions) as index:
+        async for _ in add_points(stack, index, pool, filled.crowd.conversation_ids):
+            pass
+        points = await Points.collected(add_points(stack, index, pool, rooms))
+        await add_recalls("edge", index, points, filled.shares, queries, report)
+    if SERVER_URL:
+        async with _server(SERVER_URL, embedder.dimensions) as index:
+            await index.upsert(points.points)
+            await add_recalls("server", index, points, filled.shares, queries, report)
 
 
-def _measure(
-    client: AnnalsClient, raw: RawSearch, ids: Mapping[int, str], queries: int
-) -> Measured:
+@asynccontextmanager
+async def _edge(stack: Stack, dimensions: int) -> AsyncIterator[VectorIndex]:
+    index = EdgeVectorIndex(stack.data_dir / "vectors", dimensions=dimensions)
+    await index.open()
+    try:
+        yield index
+    finally:
+        await index.close()
+
+
+@asynccontextmanager
+async def _server(url: str, dimensions: int) -> AsyncIterator[VectorIndex]:
+    """Open a collection of its own; it goes at the end."""
+    name, client = f"bench_{uuid4().hex}", connect(url, timeout_s=60)
+    index = ServerVectorIndex(client, collection=name, dimensions=dimensions)
+    await index.open()
+    try:
+        yield index
+    finally:
+        await client.delete_collection(f"{name}_v1")
+        await index.close()
+
+
+def _measure(stack: Stack, raw: RawSearch, filled: Filled, queries: int, report: Report) -> None:
     asked = list(questions(WARM_UP_QUERIES + queries))
-    warm_up, timed = asked[:WARM_UP_QUERIES], asked[WARM_UP_QUERIES:]
-    _ask_all(client, raw, ids, warm_up)
-    return _ask_all(client, raw, ids, timed)
+    with stack.client(filled.account.api_key) as client:
+        _ask_all(client, raw, filled, asked[:WARM_UP_QUERIES])
+        measured = _ask_all(client, raw, filled, asked[WARM_UP_QUERIES:])
+    _add_latencies(measured, max(filled.ids), report)
+    if filled.crowd.accounts:
+        filled.crowd.measure(stack, raw, queries, report)
 
 
 def _ask_all(
-    client: AnnalsClient, raw: RawSearch, ids: Mapping[int, str], asked: Sequence[str]
+    client: AnnalsClient, raw: RawSearch, filled: Filled, asked: Sequence[str]
 ) -> Measured:
-    measured = Measured(contexts={size: Timings() for size in ids})
+    measured = Measured(contexts={size: Timings() for size in filled.ids})
+    longest = UUID(filled.ids[max(filled.ids)])
+    scope = SearchScope(filled.account.tenant_id, conversation_ids=(longest,))
     with progress() as shown:
         for query in shown.track(asked, description="queries"):
-            raw.time(query, measured)
-            _ask(client, ids, query, measured)
+            raw.time(query, scope, measured.compared)
+            _ask(client, filled.ids, query, measured)
     return measured
 
 
 def _ask(client: AnnalsClient, ids: Mapping[int, str], query: str, measured: Measured) -> None:
     longest = ids[max(ids)]
     search = partial(client.search.events, query, conversation_ids=[longest])
-    measured.search.time(search)
+    measured.compared.search.time(search)
     measured.last_events.time(partial(_read_last, client, longest))
     for size, conversation_id in ids.items():
         # The search above left the query's vector in the cache: this is "beyond embedding".
@@ -176,16 +194,7 @@ def _read_last(client: AnnalsClient, conversation_id: str) -> object:
 
 
 def _add_latencies(measured: Measured, events: int, report: Report) -> None:
-    raw = Timings([a + b for a, b in zip(measured.embedding.ms, measured.engine.ms, strict=True)])
-    report.add("search_vs_raw_p50", measured.search.p(50) / raw.p(50), "ratio", "<= 1.5")
-    for name, timings in (
-        ("query_embedding", measured.embedding),
-        ("raw_engine_query", measured.engine),
-        ("raw_search", raw),
-        ("search", measured.search),
-    ):
-        for percent in (50, 99):
-            report.add(f"{name}_p{percent}", timings.p(percent), "ms")
+    measured.compared.add_to(report)
     report.add(f"read_last_{LAST_EVENTS}_p50", measured.last_events.p(50), "ms", "<= 3")
     _add_contexts(measured.contexts, events, report)
 
@@ -200,16 +209,21 @@ def _add_contexts(contexts: Mapping[int, Timings], events: int, report: Report) 
     report.add(f"prepare_context_growth_from_{SMALL}_to_{events}", growth, "ratio", "<= 1.5")
 
 
-def _add_sizes(stack: Stack, total: int, report: Report) -> None:
-    with psycopg.connect(stack.postgres.admin_url, autocommit=True) as connection:
-        # What autovacuum does within a minute: plans need statistics.
-        connection.execute("VACUUM ANALYZE")
+def _add_bytes(
+    stack: Stack, loop: asyncio.Runner, embedder: FastembedEmbedder, messages: int, report: Report
+) -> None:
+    """Append messages, have them mirrored, and add what they occupy."""
+    with serving(stack):
+        append_conversations(stack, stack.create_tenant("bench bytes"), [messages])
+    loop.run(mirror_everything(stack, embedder, total=messages))
+    settle(stack)
+    with psycopg.connect(stack.postgres.admin_url) as connection:
         row = connection.execute(_SIZE_BYTES).fetchone()
     tables_bytes = int(row[0]) if row else 0
     engine_bytes = _bytes_on_disk(stack.data_dir / "vectors")
-    report.add("postgresql_bytes_per_message", tables_bytes / total, "bytes")
-    report.add("engine_bytes_per_message", engine_bytes / total, "bytes")
-    both = (tables_bytes + engine_bytes) / total
+    report.add("postgresql_bytes_per_message", tables_bytes / messages, "bytes")
+    report.add("engine_bytes_per_message", engine_bytes / messages, "bytes")
+    both = (tables_bytes + engine_bytes) / messages
     report.add("storage_bytes_per_message", both, "bytes", "<= 6144")
 
 

@@ -501,6 +501,7 @@ class TestDeleteAndRestore:
             ("GetConversation", {}),
             ("EndConversation", {}),
             ("ListEvents", {}),
+            ("ListEvents", {"all_branches": True}),
             ("GetEvent", {"seq": 1}),
             ("AppendEvents", {"events": [user("late")]}),
         ],

@@ -86,7 +86,10 @@ class Ranking:
             totals[self._numbers[event_id]] += bonus
         self._scale = max([1.0, *totals])
         self._is_cosine = list(found) == [Signal.DENSE]
-        ranked = [self._ranked(event_id, n, totals[n]) for event_id, n in self._numbers.items()]
+        strongest = self._strongest()
+        ranked = [
+            self._ranked(event_id, strongest[n], totals[n]) for event_id, n in self._numbers.items()
+        ]
         self.events = sorted(ranked, key=_best_first, reverse=True)
 
     def explain(self, event_id: UUID) -> tuple[Component, ...]:
@@ -99,9 +102,17 @@ class Ranking:
             parts.append(Component(BONUS, 1.0, 1.0, bonus / self._scale, rank=0))
         return tuple(parts)
 
-    def _ranked(self, event_id: UUID, number: int, total: float) -> RankedEvent:
-        strongest = max(self._tables, key=lambda table: table.parts.get(number, -1.0))
-        chunk = strongest.best[number]
+    def _strongest(self) -> dict[int, ScoredChunk]:
+        """Return the chunk that speaks most for each event."""
+        chunks: dict[int, ScoredChunk] = {}
+        parts: dict[int, float] = {}
+        for table in self._tables:
+            for number, part in table.parts.items():
+                if number not in parts or part > parts[number]:
+                    parts[number], chunks[number] = part, table.best[number]
+        return chunks
+
+    def _ranked(self, event_id: UUID, chunk: ScoredChunk, total: float) -> RankedEvent:
         score = chunk.score if self._is_cosine else total / self._scale
         return RankedEvent(event_id, score, chunk.chunk_index)
 

@@ -52,10 +52,13 @@ def _starts(counts: NDArray[np.int64]) -> NDArray[np.int64]:
 def _cosines(query: TokenVectors, packed: NDArray[np.uint8]) -> NDArray[np.float32]:
     """Return the cosines, shape (tokens of the query, tokens of the texts)."""
     cosines = np.empty((len(query), len(packed)), np.float32)
+    # One block of memory for all of them: fresh pages cost more than the product.
+    unpacked = np.empty((min(BLOCK_TOKENS, len(packed)), query.shape[1]), np.float32)
     for start in range(0, len(packed), BLOCK_TOKENS):
         block = packed[start : start + BLOCK_TOKENS]
-        bits = np.unpackbits(block, axis=1).astype(np.float32)
-        cosines[:, start : start + len(block)] = query @ bits.T
+        bits = unpacked[: len(block)]
+        bits[...] = np.unpackbits(block, axis=1)
+        cosines[:, start : start + len(block)] = (bits @ query.T).T
     # The product with signs (−1, 1) is twice that with bits (0, 1) less the sum of the query.
     cosines *= 2
     cosines -= query.sum(axis=1, keepdims=True)

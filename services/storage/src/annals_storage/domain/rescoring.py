@@ -40,7 +40,7 @@ class Rescored:
         return tuple(part.weighted(self._tail_scale) for part in parts)
 
     def _lowered(self, event: RankedEvent) -> RankedEvent:
-        return event._replace(score=event.score * self._tail_scale)
+        return RankedEvent(event.event_id, event.score * self._tail_scale, event.chunk_index)
 
 
 def head_of(first: Ranking, found: Found, depth: int) -> dict[Signal, list[ScoredChunk]]:

@@ -49,17 +49,20 @@ class PostgresEvents:
         """
         params = _params(tenant_id, query)
         name = _LISTS[query.all_branches, query.descending]
-        [found, rows] = await self._database.run(
-            tenant_id, (sql("list_events_check"), params), (sql(name), params)
-        )
+        [rows] = await self._database.run(tenant_id, (sql(name), params))
+        if not rows:
+            await self._check(tenant_id, query, params)
+            return EventPage((), has_more=False)
+        events = tuple(map(event_from, rows))
+        return EventPage(events, rows[0]["has_more"], rows[0]["view_branch"])
+
+    async def _check(self, tenant_id: UUID, query: EventQuery, params: Params) -> None:
+        """Raise when there are no events because there is no conversation or branch."""
+        [found] = await self._database.run(tenant_id, (sql("list_events_check"), params))
         if not found:
             raise ResourceNotFoundError("conversation", str(query.conversation_id))
         if not found[0]["has_branch"]:
             raise ResourceNotFoundError("branch", str(query.branch))
-        if not rows:
-            return EventPage((), has_more=False)
-        events = tuple(map(event_from, rows))
-        return EventPage(events, rows[0]["has_more"], rows[0]["view_branch"])
 
 
 def _params(tenant_id: UUID, query: EventQuery) -> Params:

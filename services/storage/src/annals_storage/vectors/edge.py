@@ -16,7 +16,7 @@ from qdrant_edge import (
     Filter,
     HasIdCondition,
     QueryBatchRequest,
-    ScoredPoint,
+    QueryRequest,
     ScrollRequest,
     UpdateOperation,
 )
@@ -121,9 +121,14 @@ class EdgeVectorIndex:
         """Return the best chunks per signal, compared with every chunk of the scope."""
         if query.dense is not None:
             payload.check_dimensions(query.dense, self._dimensions)
-        signals = payload.asked(query)
-        found = await self._read(lambda shard: _search(shard, query))
-        return {signal: found.get(signal, []) for signal in signals}
+        requests = event_requests(query)
+        # Side by side: a request keeps one core busy.
+        found = await asyncio.gather(*(self._nearest(one) for one in requests.values()))
+        by_signal = dict(zip(requests, found, strict=True))
+        return {signal: by_signal.get(signal, []) for signal in payload.asked(query)}
+
+    async def _nearest(self, request: QueryRequest) -> list[ScoredChunk]:
+        return await self._read(lambda shard: _nearest_chunks(shard, request))
 
     async def query_memories(
         self, scope: MemoryScope, dense: DenseVector, limit: int
@@ -201,10 +206,9 @@ def _attempt(work: Callable[[EdgeShard], T], shard: EdgeShard) -> T:
         raise payload.unavailable() from error
 
 
-def _search(shard: EdgeShard, query: VectorQuery) -> dict[Signal, list[ScoredChunk]]:
-    requests = event_requests(query)
-    answers = shard.query_batch(QueryBatchRequest([*requests.values()]))
-    return {signal: _hits(points) for signal, points in zip(requests, answers, strict=True)}
+def _nearest_chunks(shard: EdgeShard, request: QueryRequest) -> list[ScoredChunk]:
+    [found] = shard.query_batch(QueryBatchRequest([request]))
+    return [payload.decode(point.id, point.payload or {}, point.score) for point in found]
 
 
 def _nearest_memories(
@@ -212,11 +216,7 @@ def _nearest_memories(
 ) -> list[ScoredMemory]:
     request = memory_request(scope, dense, limit)
     [found] = shard.query_batch(QueryBatchRequest([request]))
-    return [ScoredMemory(UUID(str(point.id)), point.score) for point in found]
-
-
-def _hits(points: list[ScoredPoint]) -> list[ScoredChunk]:
-    return [payload.decode(point.id, point.payload or {}, point.score) for point in points]
+    return [ScoredMemory(payload.point_id_of(point.id), point.score) for point in found]
 
 
 def _pairs(shard: EdgeShard, request: ScrollRequest) -> list[tuple[UUID, UUID]]:

@@ -112,16 +112,27 @@ def _memory_values(point: MemoryPoint) -> dict[str, Any]:
     return {KIND: PointKind.MEMORY.value, CURRENT: 0, TAGS: list(point.tags)}
 
 
-@lru_cache(4096)
+@lru_cache(4_096)
 def _conversation_id(value: str) -> UUID:
     return UUID(value)
+
+
+@lru_cache(16_384)
+def _event_id(value: str) -> UUID:
+    # Both signals of a search find many of the same events, and so does the next search.
+    return UUID(value)
+
+
+def point_id_of(value: object) -> UUID:
+    """Return the id of a point, of which the engine in process makes UUIDs itself."""
+    return value if isinstance(value, UUID) else UUID(str(value))
 
 
 def decode(chunk_id: object, payload: Mapping[str, Any], score: float) -> ScoredChunk:
     """Return the hit with this id, `HIT_FIELDS` and raw score."""
     return ScoredChunk(
-        chunk_id=UUID(str(chunk_id)),
-        event_id=UUID(payload[EVENT_ID]),
+        chunk_id=point_id_of(chunk_id),
+        event_id=_event_id(payload[EVENT_ID]),
         conversation_id=_conversation_id(payload[CONVERSATION_ID]),
         seq=int(payload[SEQ]),
         chunk_index=int(payload[CHUNK_INDEX]),

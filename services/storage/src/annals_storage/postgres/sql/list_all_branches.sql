@@ -5,6 +5,11 @@ WITH page AS (
          + coalesce(octet_length(e.metadata::text), 0) + 256 AS text_bytes
   FROM annals.events AS e
   WHERE e.tenant_id = %(tenant_id)s AND e.conversation_id = %(conversation_id)s
+    AND EXISTS (
+      SELECT FROM annals.conversations AS c
+      WHERE c.tenant_id = %(tenant_id)s AND c.conversation_id = %(conversation_id)s
+        AND c.deleted_at IS NULL
+    )
     AND e.seq > %(after_seq)s AND e.seq < %(before_seq)s
     AND (%(show_deleted)s::boolean OR (e.deleted_at IS NULL AND e.erased_at IS NULL))
     AND (%(start_time)s::timestamptz IS NULL OR e.event_time >= %(start_time)s)
