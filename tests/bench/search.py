@@ -26,8 +26,8 @@ from tests.bench.stack import Account, Stack, database_only, serving
 from tests.bench.texts import questions
 
 from annals_client import AnnalsClient
-from annals_storage.commands.ranking import MIN_CANDIDATES
 from annals_storage.domain.search import SearchScope, VectorQuery
+from annals_storage.domain.search_parameters import DEFAULTS
 from annals_storage.embedding.bm25 import Bm25Encoder
 from annals_storage.embedding.fastembed_model import FastembedEmbedder
 from annals_storage.embedding.loading import load_embedder
@@ -93,7 +93,7 @@ class RawSearch:
 
         measured.embedding.time(embed)
         words = self.sparse.encode_query(query)
-        wanted = VectorQuery(self.scope, MIN_CANDIDATES, dense=vector, bm25=words)
+        wanted = VectorQuery(self.scope, DEFAULTS.min_candidates, dense=vector, bm25=words)
         requests = QueryBatchRequest([*event_requests(wanted).values()])
         measured.engine.time(lambda: self.shard.query_batch(requests))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Protocol
 from uuid import UUID
 
@@ -17,6 +18,11 @@ class RescoringStore(Protocol):
         self, tenant_id: UUID, chunk_ids: Sequence[UUID]
     ) -> dict[UUID, Candidate]:
         """Return the candidates by chunk id; chunks that are gone are missing."""
+
+    async def get_newest_time(
+        self, tenant_id: UUID, conversation_ids: Sequence[UUID]
+    ) -> datetime | None:
+        """Return when the newest event of the conversations happened; None without events."""
 
 
 class HitStore(Protocol):
