@@ -9,13 +9,14 @@ from uuid import UUID
 
 from annals_storage.commands.asked_times import AskedTimes
 from annals_storage.commands.query_embedding import QueryEmbeddings
+from annals_storage.commands.search_parameters import TenantParameters
 from annals_storage.domain.asked_times import Asked
 from annals_storage.domain.event_search import Search, SearchMode
 from annals_storage.domain.fusion import Neighbors, Ranking, first_weights
 from annals_storage.domain.late_interaction import max_similarities
-from annals_storage.domain.rescoring import Found, Rescored, compared, head_of, rescored
+from annals_storage.domain.rescoring import Comparison, Found, Rescored, compared, head_of, rescored
 from annals_storage.domain.search import Candidate, VectorQuery
-from annals_storage.domain.search_parameters import DEFAULTS, SearchParameters
+from annals_storage.domain.search_parameters import SearchParameters
 from annals_storage.ports.embedding import SparseEncoder
 from annals_storage.ports.search import RescoringStore
 from annals_storage.ports.vectors import VectorIndex
@@ -31,14 +32,15 @@ class RankEvents:
         sparse: SparseEncoder,
         vectors: VectorIndex,
         rescoring: RescoringStore,
+        parameters: TenantParameters,
     ) -> None:
         self._embeddings, self._sparse, self._vectors = embeddings, sparse, vectors
-        self._rescoring = rescoring
+        self._rescoring, self._parameters = rescoring, parameters
         self._asked_time = AskedTimes(rescoring)
 
     async def __call__(self, search: Search) -> Ranking | Rescored:
         """Raises DependencyUnavailableError when the engine or PostgreSQL does not answer."""
-        parameters = DEFAULTS
+        parameters = await self._parameters(search.scope.tenant_id)
         if search.mode is not SearchMode.HYBRID:
             return Ranking(await self._found(search, parameters))
         found, asked = await asyncio.gather(
@@ -49,26 +51,25 @@ class RankEvents:
             weights=first_weights(parameters),
             neighbors=Neighbors(parameters.neighbor_shares),
         )
-        return await self._rescored(search, found, first, asked) if first.events else first
+        if not first.events:
+            return first
+        depth = parameters.depth(search.limit)
+        head = head_of(first, found, depth)
+        comparison = await self._comparison(search, head, asked)
+        return rescored(first, head, depth, comparison, parameters)
 
     async def _found(self, search: Search, parameters: SearchParameters) -> Found:
         return await self._vectors.query(await self._vector_query(search, parameters))
 
-    async def _rescored(
-        self, search: Search, found: Found, first: Ranking, asked: Asked | None
-    ) -> Rescored:
-        parameters = DEFAULTS
-        depth = parameters.depth(search.limit)
-        head = head_of(first, found, depth)
+    async def _comparison(self, search: Search, head: Found, asked: Asked | None) -> Comparison:
         events = {chunk.chunk_id: chunk.event_id for own in head.values() for chunk in own}
         known = await self._rescoring.get_candidates(search.scope.tenant_id, list(events))
-        comparison = compared(
+        return compared(
             ((events[chunk_id], candidate) for chunk_id, candidate in known.items()),
             query=search.query,
             asked=asked,
             similarities=await self._similarities(search.query, known),
         )
-        return rescored(first, head, depth, comparison, parameters)
 
     async def _similarities(
         self, query: str, candidates: Mapping[UUID, Candidate]

@@ -6,8 +6,10 @@ The defaults were chosen on the figures of docs/retrieval.md. A tenant may have 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import NamedTuple
+
+from annals_common.errors import FieldInvalidError
 
 MAX_COMPARED_EVENTS = 300
 """By late interaction, however many hits are asked for: each costs 3 KiB to read at most."""
@@ -62,6 +64,14 @@ class Bounds(NamedTuple):
     low: float
     high: float
 
+    def holds(self, value: float) -> bool:
+        """Whether a value is allowed; NaN is not."""
+        return self.low <= value <= self.high
+
+
+Overrides = Mapping[str, float | None]
+"""Values by the name of the parameter."""
+
 
 DEFAULTS = SearchParameters()
 _SHARE = Bounds(0, 1)
@@ -86,5 +96,27 @@ STAGES = (
     ("dense_weight", "bm25_weight", "maxsim_weight"),
 )
 """Weights of which at least one must be more than 0."""
-COUNTS = frozenset(field.name for field in fields(SearchParameters) if field.type == "int")
+_COUNTS = frozenset(field.name for field in fields(SearchParameters) if field.type == "int")
 """The parameters that are whole numbers."""
+
+
+def parameters_of(overrides: Overrides) -> tuple[SearchParameters, frozenset[str]]:
+    """Return the defaults with a tenant's own values, and the names of those.
+
+    Values of None, names this version does not know and values it does not take are left out.
+    """
+    own = {
+        name: int(value) if name in _COUNTS else float(value)
+        for name, value in overrides.items()
+        if value is not None and name in BOUNDS and BOUNDS[name].holds(value)
+    }
+    return replace(DEFAULTS, **own), frozenset(own)  # type: ignore[arg-type]
+
+
+def check_stages(parameters: SearchParameters) -> None:
+    """Raises FieldInvalidError when all weights of a stage are 0."""
+    for names in STAGES:
+        if not any(getattr(parameters, name) for name in names):
+            raise FieldInvalidError(
+                f"parameters.{names[-1]}", f"{', '.join(names)} must not all be 0", 0
+            )

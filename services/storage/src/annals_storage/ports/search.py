@@ -9,6 +9,7 @@ from uuid import UUID
 
 from annals_storage.domain.search import BranchPart, Candidate, FoundEvent, SearchScope
 from annals_storage.domain.search_log import LoggedSearch, SearchLogQuery
+from annals_storage.domain.search_parameters import Overrides
 
 
 class RescoringStore(Protocol):
@@ -23,6 +24,16 @@ class RescoringStore(Protocol):
         self, tenant_id: UUID, conversation_ids: Sequence[UUID]
     ) -> datetime | None:
         """Return when the newest event of the conversations happened; None without events."""
+
+
+class SearchParameterStore(Protocol):
+    """Where a tenant's own search parameters are kept."""
+
+    async def get(self, tenant_id: UUID) -> Overrides:
+        """Return the tenant's own values by name. Raises ResourceNotFoundError."""
+
+    async def change(self, tenant_id: UUID, values: Overrides) -> Overrides:
+        """Set values by name, None: forget; return all. Raises ResourceNotFoundError."""
 
 
 class HitStore(Protocol):
