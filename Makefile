@@ -137,7 +137,8 @@ bench-branch: install ## Pages of a deep branch beside those of a trunk, as JSON
 
 .PHONY: bench-quality
 bench-quality: install ## Retrieval quality on LoCoMo and LongMemEval (DATA=path), as JSON
-	python -m tests.bench.quality --data "$(DATA)"
+	python -m tests.bench.quality --data "$(DATA)" --questions $(or $(QUESTIONS),15) \
+	  $(if $(KEEP),--keep "$(KEEP)")
 
 .PHONY: bench-formats
 bench-formats: install ## Real agent runs to each provider's format and back (DATA=path), as JSON

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from tests.bench.harness import Report, progress
 from tests.bench.scoring import mean, recall_at, reciprocal_rank
-from tests.bench.stack import Stack, await_indexed
+from tests.bench.stores import Stores
 
 from annals_client import AnnalsClient
 from annals_client.importers import Importer, ImportOptions
@@ -54,10 +54,10 @@ class Dialogue:
     questions: tuple[Question, ...]
 
 
-def run(stack: Stack, data: Path, report: Report, *, dialogues: int) -> None:
+def run(stores: Stores, data: Path, report: Report, *, dialogues: int) -> None:
     """Add the figures of both tasks, over the first `dialogues` conversations."""
     samples = json.loads((data / "locomo" / "locomo_dev.json").read_text())[:dialogues]
-    loaded = [_load(stack, sample) for sample in samples]
+    loaded = [_load(stores, sample) for sample in samples]
     try:
         _measure_turns(loaded, report)
         _measure_evidence(loaded, report)
@@ -66,20 +66,21 @@ def run(stack: Stack, data: Path, report: Report, *, dialogues: int) -> None:
             dialogue.client.close()
 
 
-def _load(stack: Stack, sample: dict[str, Any]) -> Dialogue:
-    account = stack.create_tenant(sample["sample_id"])
-    client = stack.client(account.api_key)
+def _load(stores: Stores, sample: dict[str, Any]) -> Dialogue:
+    client, [conversation_id] = stores.open(sample["sample_id"], partial(_fill, sample=sample))
+    events = list(client.events.list(conversation_id, page_size=1_000))
+    seq_of = {str(event.metadata["dia_id"]): event.seq for event in events}
+    texts = {event.seq: event.message.content for event in events}
+    return Dialogue(client, conversation_id, texts, tuple(_questions(sample, seq_of)))
+
+
+def _fill(client: AnnalsClient, *, sample: dict[str, Any]) -> list[str]:
     importer = Importer(client, ImportOptions(forced="dialogue"))
     with TemporaryDirectory() as directory:
         path = Path(directory) / "dialogue.json"
         path.write_text(json.dumps(sample))
         importer.load(path)
-    await_indexed(client)
-    [conversation_id] = importer.summary.conversation_ids
-    events = list(client.events.list(conversation_id, page_size=1_000))
-    seq_of = {str(event.metadata["dia_id"]): event.seq for event in events}
-    texts = {event.seq: event.message.content for event in events}
-    return Dialogue(client, conversation_id, texts, tuple(_questions(sample, seq_of)))
+    return importer.summary.conversation_ids
 
 
 def _questions(sample: dict[str, Any], seq_of: dict[str, int]) -> Iterator[Question]:

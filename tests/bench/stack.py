@@ -85,10 +85,13 @@ class Stack:
 
 
 @contextmanager
-def database_only() -> Iterator[Stack]:
-    """Start PostgreSQL alone; services are added by `serving`."""
-    with tempfile.TemporaryDirectory(prefix="annals-bench-") as directory:
-        home = Path(directory)
+def database_only(home: Path | None = None) -> Iterator[Stack]:
+    """Start PostgreSQL alone; services are added by `serving`. `home`: a folder that stays."""
+    with ExitStack() as folders:
+        if home is None:
+            temporary = tempfile.TemporaryDirectory(prefix="annals-bench-")
+            home = Path(folders.enter_context(temporary))
+        home.mkdir(parents=True, exist_ok=True, mode=0o700)
         postgres = start_postgres(home / "postgres")
         try:
             yield Stack(postgres, home / "data", home, secrets.token_hex(16))
@@ -97,9 +100,12 @@ def database_only() -> Iterator[Stack]:
 
 
 @contextmanager
-def running_stack() -> Iterator[Stack]:
-    """Start PostgreSQL, storage and context; return once both services serve."""
-    with database_only() as stack, serving(stack):
+def running_stack(home: Path | None = None) -> Iterator[Stack]:
+    """Start PostgreSQL, storage and context; return once both services serve.
+
+    `home`: a folder that stays, and that a later run continues with.
+    """
+    with database_only(home) as stack, serving(stack):
         yield stack
 
 

@@ -268,6 +268,28 @@ class TestScores:
 
         assert asked == {"Ann": "Ann", "Bea": "Bea"}
 
+    async def test_the_time_asked_about_gains_and_filters_nothing(self, tenant: Tenant) -> None:
+        """Seen from the newest event of the conversation, from what is given, or from now."""
+        days = [timedelta(days=-30), timedelta(days=-1), timedelta()]
+        told = [user("The garden needs water.", event_time=NOON + day) for day in days]
+        room = (await append(tenant.raw, "", *told)).conversation_id
+        await indexed(tenant)
+
+        async def timely(query: str, **fields: Any) -> list[int]:
+            found = await tenant.client.search.events(query, explain=True, **fields)
+            assert len(found.hits) == len(days)
+            parts = {hit.seq: {part.signal for part in hit.components} for hit in found.hits}
+            gained = sorted(seq for seq, signals in parts.items() if "time" in signals)
+            assert found.hits[0].seq in gained or not gained
+            return gained
+
+        yesterday = "What needed water yesterday?"
+        assert await timely(yesterday, conversation_ids=[room]) == [2, 3]
+        assert await timely(yesterday, reference_time=NOON - timedelta(days=29)) == [1]
+        assert await timely(yesterday) == []
+        assert await timely("What needed water on 6 April 2024?") == [1]
+        assert await timely("What needs water?", conversation_ids=[room]) == []
+
     async def test_ids_only_carry_no_event(self, tenant: Tenant) -> None:
         await remember(tenant, *FACTS)
 

@@ -44,6 +44,8 @@ INSERTS: dict[str, str] = {
         (tenant_id, provider_log_id, conversation_id, provider, request_json, response_json,
          latency_ms, expires_at)
         VALUES (%(tenant)s, %(some)s, %(room)s, 'p', '{}', '{}', 1, now())""",
+    "search_parameters": """
+        (tenant_id, overrides) VALUES (%(tenant)s, '{"time_bonus": 0.1}')""",
     "search_log": """
         (tenant_id, search_id, kind, query, hit_count, top_score, search_time_ms)
         VALUES (%(tenant)s, %(some)s, 'events', 'q', 0, 0, 1)""",

@@ -118,6 +118,13 @@ async def _update_agent(tenant: Tenant) -> Any:
     return request
 
 
+async def _search_parameters(_tenant: Tenant) -> Any:
+    request = tenant_pb.UpdateSearchParametersRequest()
+    request.parameters.time_bonus = 0.2
+    request.update_mask.paths.append("time_bonus")
+    return request
+
+
 def _signing_key() -> Any:
     return tenant_pb.CreateSigningKeyRequest(
         signing_key=res.SigningKey(
@@ -293,6 +300,8 @@ VALID: dict[str, Build] = {
     "GetAgent": _get_agent,
     "ListAgents": _plain(tenant_pb.ListAgentsRequest),
     "UpdateAgent": _update_agent,
+    "GetSearchParameters": _plain(tenant_pb.GetSearchParametersRequest),
+    "UpdateSearchParameters": _search_parameters,
     "CreateSigningKey": _create_signing_key,
     "ListSigningKeys": _plain(tenant_pb.ListSigningKeysRequest),
     "RevokeSigningKey": _revoke_signing_key,

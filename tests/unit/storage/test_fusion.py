@@ -6,8 +6,9 @@ from uuid import UUID
 
 import pytest
 
-from annals_storage.domain.fusion import NEIGHBOR_SHARES, WEIGHTS, Ranking
+from annals_storage.domain.fusion import Bonus, Neighbors, Ranking
 from annals_storage.domain.search import ScoredChunk, Signal
+from annals_storage.domain.search_parameters import DEFAULTS
 
 ROOM, OTHER_ROOM = UUID(int=1), UUID(int=2)
 
@@ -51,7 +52,7 @@ def test_neighbours_lend_a_part_of_their_score() -> None:
     [*_, lent] = ranking.explain(chunk(10, 0).event_id)
 
     assert lent.signal == "neighbors"
-    assert lent.raw_score == pytest.approx(NEIGHBOR_SHARES[0] * WEIGHTS[Signal.BM25])
+    assert lent.raw_score == pytest.approx(DEFAULTS.neighbor_share * DEFAULTS.first_bm25_weight)
 
 
 def test_neighbours_of_another_conversation_lend_nothing() -> None:
@@ -63,6 +64,44 @@ def test_neighbours_of_another_conversation_lend_nothing() -> None:
     [*_, lent] = Ranking(found).explain(chunk(10, 0).event_id)
 
     assert lent.raw_score == 0
+
+
+@pytest.mark.parametrize(("tokens", "part"), [(79, 1), (80, 1), (160, 0.5), (800, 0.1)])
+def test_long_events_gain_less_of_their_neighbours(tokens: int, part: float) -> None:
+    found = {Signal.DENSE: [chunk(10, 0.2)], Signal.BM25: [chunk(11, 9.0), chunk(50, 1.0)]}
+    event_id = chunk(10, 0).event_id
+    lengths = Neighbors((0.3,), full_tokens=80, tokens={event_id: tokens})
+
+    [*_, lent] = Ranking(found, neighbors=lengths).explain(event_id)
+
+    assert lent.raw_score == pytest.approx(part * 0.3 * DEFAULTS.first_bm25_weight)
+
+
+def test_without_shares_or_bound_nothing_depends_on_neighbours_or_length() -> None:
+    found = {Signal.DENSE: [chunk(10, 0.2)], Signal.BM25: [chunk(11, 9.0)]}
+    event_id = chunk(10, 0).event_id
+
+    alone = Ranking(found, neighbors=Neighbors(())).explain(event_id)
+    [*_, lent] = Ranking(found, neighbors=Neighbors((0.3,), 0, {event_id: 9_999})).explain(event_id)
+
+    assert [part.signal for part in alone] == ["dense"]
+    assert lent.raw_score == pytest.approx(0.3 * DEFAULTS.first_bm25_weight)
+
+
+def test_every_bonus_is_a_part_of_its_own() -> None:
+    found = {Signal.DENSE: [chunk(10, 0.9), chunk(20, 0.8), chunk(30, 0.1)]}
+    near, far = chunk(20, 0).event_id, chunk(30, 0).event_id
+    bonuses = [Bonus("speaker", 0.3, {near: 1.0}), Bonus("time", 0.4, {near: 0.5, far: 0.0})]
+    ranking = Ranking(
+        {**found, Signal.BM25: []}, bonuses=[*bonuses, Bonus("none", 0.0, {near: 1.0})]
+    )
+
+    gained = {part.signal: part for part in ranking.explain(near) if part.rank == 0}
+
+    assert set(gained) == {"neighbors", "speaker", "time"}
+    assert gained["time"].normalized_score == 0.5
+    assert gained["time"].weight / gained["speaker"].weight == pytest.approx(0.4 / 0.3)
+    assert "time" not in {part.signal for part in ranking.explain(far)}
 
 
 def test_components_add_up_and_no_score_exceeds_one() -> None:

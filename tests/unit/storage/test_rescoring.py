@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from uuid import UUID
 
 import pytest
 
+from annals_storage.domain.asked_roles import asked_role
+from annals_storage.domain.asked_times import Period
+from annals_storage.domain.events import Role
 from annals_storage.domain.fusion import Ranking
-from annals_storage.domain.rescoring import SPEAKER_BONUS, head_of, is_named, rescored
-from annals_storage.domain.search import ScoredChunk, Signal
+from annals_storage.domain.rescoring import Comparison, compared, head_of, is_named, rescored
+from annals_storage.domain.search import Candidate, ScoredChunk, Signal
+from annals_storage.domain.search_parameters import DEFAULTS
 
 ROOM = UUID(int=1)
 
@@ -34,8 +39,10 @@ def order(depth: int, similarities: dict[int, float], named: tuple[int, ...] = (
         first,
         head_of(first, FOUND, depth),
         depth,
-        similarities={UUID(int=seq): value for seq, value in similarities.items()},
-        named_events=frozenset(map(event_id, named)),
+        Comparison(
+            similarities={UUID(int=seq): value for seq, value in similarities.items()},
+            speakers=dict.fromkeys(map(event_id, named), 1.0),
+        ),
     )
     scores = [event.score for event in ranking.events]
     assert scores == sorted(scores, reverse=True)
@@ -60,7 +67,7 @@ def test_what_has_no_similarity_counts_as_before() -> None:
 def test_without_similarities_only_speakers_change_the_order() -> None:
     assert order(5, {}) == [10, 20, 30, 40, 50]
     assert order(5, {}, named=(20,))[0] == 20
-    assert SPEAKER_BONUS < 1
+    assert DEFAULTS.speaker_bonus < 1
     assert order(5, {}, named=(50,))[0] == 10
 
 
@@ -90,3 +97,37 @@ def test_a_speaker_is_named(name: str, query: str) -> None:
 )
 def test_nobody_is_named(name: str | None, query: str) -> None:
     assert not is_named(name, query)
+
+
+@pytest.mark.parametrize(
+    ("query", "role"),
+    [
+        ("What did the assistant say about taxes?", Role.ASSISTANT),
+        ("You mentioned a two-factor method. Which one?", Role.ASSISTANT),
+        ("which hotel did you recommend", Role.ASSISTANT),
+        ("What did the user ask for?", Role.USER),
+        ("Where did I say I was going?", Role.USER),
+        ("What did I tell you, and what did you say?", None),
+        ("Who is the assistant manager?", None),
+        ("What do you think?", None),
+        ("Do I have to ask?", None),
+    ],
+)
+def test_a_role_is_asked_for(query: str, role: Role | None) -> None:
+    assert asked_role(query) is role
+
+
+def test_what_an_event_is_compared_by() -> None:
+    may = Period(datetime(2024, 5, 1, tzinfo=UTC), datetime(2024, 6, 1, tzinfo=UTC))
+    said = Candidate(b"", "Ann", Role.ASSISTANT, 7, datetime(2024, 5, 9, tzinfo=UTC))
+    other = said._replace(role=Role.USER, event_time=datetime(2024, 4, 9, tzinfo=UTC))
+    pair = [(event_id(1), said), (event_id(2), other)]
+
+    by_role = compared(pair, query="What did the assistant say?", asked=may, similarities={})
+    by_name = compared(pair, query="What did Ann say?", asked=None, similarities={})
+
+    assert by_role.speakers == {event_id(1): 1.0}
+    assert by_role.times == {event_id(1): 1.0, event_id(2): 0.0}
+    assert by_role.tokens == {event_id(1): 7, event_id(2): 7}
+    assert by_name.speakers == {event_id(1): 1.0, event_id(2): 1.0}
+    assert not by_name.times

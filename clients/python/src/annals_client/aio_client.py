@@ -20,6 +20,7 @@ from annals_client.aio_nouns import (
     AsyncRelationships,
     AsyncRetention,
     AsyncSearch,
+    AsyncSearchParameters,
     AsyncSigningKeys,
     AsyncTenants,
     AsyncUsage,
@@ -65,6 +66,7 @@ class AsyncAnnalsClient:
         self._transport = AsyncTransport(self._session)
         self.tenants = AsyncTenants(self._transport)
         self.agents = AsyncAgents(self._transport)
+        self.search_parameters = AsyncSearchParameters(self._transport)
         self.keys = AsyncKeys(self._transport)
         self.conversations = AsyncConversations(self._transport)
         self.events = AsyncEvents(self._transport)

@@ -43,6 +43,13 @@ class AsyncAgents(AsyncNoun):
     list = async_listing(_requests.agents.list_all)
 
 
+class AsyncSearchParameters(AsyncNoun):
+    """How a tenant's searches rank."""
+
+    get = async_unary(_requests.search_parameters.get)
+    update = async_unary(_requests.search_parameters.update)
+
+
 class AsyncKeys(AsyncNoun):
     """API keys of a tenant."""
 

@@ -28,6 +28,7 @@ from annals_client.nouns import (
     Relationships,
     Retention,
     Search,
+    SearchParameters,
     SigningKeys,
     Tenants,
     Usage,
@@ -65,6 +66,7 @@ class AnnalsClient:
         self._transport = Transport(self._session)
         self.tenants = Tenants(self._transport)
         self.agents = Agents(self._transport)
+        self.search_parameters = SearchParameters(self._transport)
         self.keys = Keys(self._transport)
         self.conversations = Conversations(self._transport)
         self.events = Events(self._transport)

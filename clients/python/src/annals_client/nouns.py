@@ -43,6 +43,13 @@ class Agents(Noun):
     list = listing(_requests.agents.list_all)
 
 
+class SearchParameters(Noun):
+    """How a tenant's searches rank."""
+
+    get = unary(_requests.search_parameters.get)
+    update = unary(_requests.search_parameters.update)
+
+
 class Keys(Noun):
     """API keys of a tenant."""
 

@@ -30,6 +30,7 @@ from annals_storage.commands.mirror_erasure import EngineErasure
 from annals_storage.commands.query_embedding import QueryEmbeddings
 from annals_storage.commands.ranking import RankEvents
 from annals_storage.commands.reading_back import ReadBack
+from annals_storage.commands.search_parameters import TenantParameters
 from annals_storage.commands.searching import SearchEvents
 from annals_storage.commands.signing_keys import CreateSigningKey, RevokeSigningKey
 from annals_storage.commands.tenancy import RevokeApiKey, UpdateAgent
@@ -49,6 +50,7 @@ from annals_storage.handlers.providers import ProviderHandler
 from annals_storage.handlers.relationships import RelationshipHandler
 from annals_storage.handlers.search import SearchHandler
 from annals_storage.handlers.search_log import SearchLogHandler
+from annals_storage.handlers.search_parameters import SearchParametersHandler
 from annals_storage.handlers.session_merges import SessionMergeHandler
 from annals_storage.handlers.signing_keys import SigningKeyHandler
 from annals_storage.handlers.tenants import TenantHandler
@@ -62,6 +64,7 @@ from annals_storage.postgres.provider_logs import PostgresProviderLogs
 from annals_storage.postgres.relationships import PostgresRelationships
 from annals_storage.postgres.rescoring import PostgresRescoring
 from annals_storage.postgres.search_log import PostgresSearchLog
+from annals_storage.postgres.search_parameters import PostgresSearchParameters
 from annals_storage.postgres.session_merges import PostgresSessionMerges
 from annals_storage.postgres.signing_keys import PostgresSigningKeys
 from annals_storage.postgres.tenants import PostgresTenants
@@ -92,14 +95,15 @@ class Identity:
 def service_spec(shared: Shared) -> ServiceSpec:
     """Return what the process serves."""
     identity = _identity(shared)
+    parameters = TenantParameters(PostgresSearchParameters(shared.database))
 
     def register(server: grpc.aio.Server) -> None:
-        _add_tenants(server, identity)
+        _add_tenants(server, identity, parameters)
         access = Access(PostgresConversations(shared.database))
         _add_conversations(server, shared, access)
         add_events(server, shared, access)
         _add_records(server, shared)
-        _add_searches(server, shared)
+        _add_searches(server, shared, parameters)
         _add_lifecycle(server, shared, identity.authenticate)
 
     middlewares = [authenticated(identity.authenticate)]
@@ -118,7 +122,7 @@ def _identity(shared: Shared) -> Identity:
     return Identity(tenants, signing_keys, secret_box, verify, authenticate)
 
 
-def _add_tenants(server: grpc.aio.Server, identity: Identity) -> None:
+def _add_tenants(server: grpc.aio.Server, identity: Identity, parameters: TenantParameters) -> None:
     tenants, signing_keys = identity.tenants, identity.signing_keys
     tenant_service_pb2_grpc.add_TenantServiceServicer_to_server(
         compose(
@@ -131,6 +135,7 @@ def _add_tenants(server: grpc.aio.Server, identity: Identity) -> None:
                 CreateSigningKey(signing_keys, identity.secret_box),
                 RevokeSigningKey(signing_keys, identity.verify),
             ),
+            SearchParametersHandler(parameters),
         ),
         server,
     )
@@ -180,7 +185,7 @@ def _add_records(server: grpc.aio.Server, shared: Shared) -> None:
     )
 
 
-def _add_searches(server: grpc.aio.Server, shared: Shared) -> None:
+def _add_searches(server: grpc.aio.Server, shared: Shared, parameters: TenantParameters) -> None:
     embeddings = QueryEmbeddings(shared.adapters.embedder)
     memory_service_pb2_grpc.add_MemoryServiceServicer_to_server(
         _memories(shared, embeddings), server
@@ -188,7 +193,7 @@ def _add_searches(server: grpc.aio.Server, shared: Shared) -> None:
     search_service_pb2_grpc.add_SearchServiceServicer_to_server(
         compose(
             search_service_pb2_grpc.SearchServiceServicer,
-            SearchHandler(_search(shared, embeddings), shared.search_log),
+            SearchHandler(_search(shared, embeddings, parameters), shared.search_log),
             SearchLogHandler(PostgresSearchLog(shared.database)),
         ),
         server,
@@ -204,13 +209,16 @@ def _memories(shared: Shared, embeddings: QueryEmbeddings) -> MemoryHandler:
     return MemoryHandler(memories, search=search, search_log=shared.search_log, space=space)
 
 
-def _search(shared: Shared, embeddings: QueryEmbeddings) -> SearchEvents:
+def _search(
+    shared: Shared, embeddings: QueryEmbeddings, parameters: TenantParameters
+) -> SearchEvents:
     adapters, as_stored = shared.adapters, PostgresHits(shared.database)
     rank = RankEvents(
         embeddings=embeddings,
         sparse=adapters.sparse,
         vectors=adapters.vectors,
         rescoring=PostgresRescoring(shared.database),
+        parameters=parameters,
     )
     read_back = ReadBack(shared.warm(PostgresHits(shared.database)), as_stored)
     return SearchEvents(rank=rank, read_back=read_back, views=as_stored, outbox=shared.outbox)

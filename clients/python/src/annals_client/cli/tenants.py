@@ -12,6 +12,7 @@ from annals_client.cli.output import (
     print_json_array,
     print_table,
 )
+from annals_client.cli.search_parameters import search_parameters
 from annals_client.cli.state import State, json_option, pass_state
 
 
@@ -57,6 +58,9 @@ def show(state: State, tenant_id: str) -> None:
     """Show one tenant."""
     found = state.client().tenants.get(tenant_id)
     print_json(found) if state.as_json else print_fields(_fields(found))
+
+
+tenant.add_command(search_parameters)
 
 
 def _fields(item: res.Tenant) -> dict[str, object]:

@@ -32,12 +32,14 @@ def events(
     freshness: int | str = "eventual",
     explain: bool = False,
     ids_only: bool = False,
+    reference_time: datetime | None = None,
     timeout: float | None = None,
 ) -> Call[pb.SearchEventsResponse]:
     """Find events by meaning and by words. All conditions must hold.
 
     `mode`: hybrid, dense or lexical. `freshness`: eventual or read-your-writes, which needs
     `conversation_ids`. `branch` of the one conversation, 0: what is in view on the current one.
+    `reference_time`: what "last week" is seen from; None: as the server decides.
     """
     where = pb.SearchFilter(
         conversation_ids=conversation_ids,
@@ -62,6 +64,7 @@ def events(
         freshness=enum_number(pb.SearchFreshness, "SEARCH_FRESHNESS_", freshness),
         explain=explain,
         ids_only=ids_only,
+        reference_time=timestamp(reference_time),
     )
     return safe_call(lambda stubs: stubs.search.SearchEvents, request, timeout)
 

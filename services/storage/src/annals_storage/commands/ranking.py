@@ -7,26 +7,19 @@ from collections.abc import Mapping
 from dataclasses import replace
 from uuid import UUID
 
+from annals_storage.commands.asked_times import AskedTimes
 from annals_storage.commands.query_embedding import QueryEmbeddings
+from annals_storage.commands.search_parameters import TenantParameters
+from annals_storage.domain.asked_times import Asked
 from annals_storage.domain.event_search import Search, SearchMode
-from annals_storage.domain.fusion import Ranking
+from annals_storage.domain.fusion import Neighbors, Ranking, first_weights
 from annals_storage.domain.late_interaction import max_similarities
-from annals_storage.domain.rescoring import (
-    RESCORED_EVENTS,
-    Found,
-    Rescored,
-    head_of,
-    is_named,
-    rescored,
-)
+from annals_storage.domain.rescoring import Comparison, Found, Rescored, compared, head_of, rescored
 from annals_storage.domain.search import Candidate, VectorQuery
+from annals_storage.domain.search_parameters import SearchParameters
 from annals_storage.ports.embedding import SparseEncoder
 from annals_storage.ports.search import RescoringStore
 from annals_storage.ports.vectors import VectorIndex
-
-CANDIDATES_PER_HIT = 4
-MIN_CANDIDATES = 200
-MAX_CANDIDATES = 2_000
 
 
 class RankEvents:
@@ -39,31 +32,43 @@ class RankEvents:
         sparse: SparseEncoder,
         vectors: VectorIndex,
         rescoring: RescoringStore,
+        parameters: TenantParameters,
     ) -> None:
         self._embeddings, self._sparse, self._vectors = embeddings, sparse, vectors
-        self._rescoring = rescoring
+        self._rescoring, self._parameters = rescoring, parameters
+        self._asked_time = AskedTimes(rescoring)
 
     async def __call__(self, search: Search) -> Ranking | Rescored:
         """Raises DependencyUnavailableError when the engine or PostgreSQL does not answer."""
-        query = await self._vector_query(search)
-        found = await self._vectors.query(query)
-        first = Ranking(found)
-        if search.mode is not SearchMode.HYBRID or not first.events:
+        parameters = await self._parameters(search.scope.tenant_id)
+        if search.mode is not SearchMode.HYBRID:
+            return Ranking(await self._found(search, parameters))
+        found, asked = await asyncio.gather(
+            self._found(search, parameters), self._asked_time(search)
+        )
+        first = Ranking(
+            found,
+            weights=first_weights(parameters),
+            neighbors=Neighbors(parameters.neighbor_shares),
+        )
+        if not first.events:
             return first
-        return await self._rescored(search, found, first)
-
-    async def _rescored(self, search: Search, found: Found, first: Ranking) -> Rescored:
-        depth = max(RESCORED_EVENTS, search.limit)
+        depth = parameters.depth(search.limit)
         head = head_of(first, found, depth)
-        chunks = {chunk.chunk_id: chunk for chunks in head.values() for chunk in chunks}
-        known = await self._rescoring.get_candidates(search.scope.tenant_id, list(chunks))
-        named = [key for key, item in known.items() if is_named(item.author_name, search.query)]
-        return rescored(
-            first,
-            head,
-            depth,
+        comparison = await self._comparison(search, head, asked)
+        return rescored(first, head, depth, comparison, parameters)
+
+    async def _found(self, search: Search, parameters: SearchParameters) -> Found:
+        return await self._vectors.query(await self._vector_query(search, parameters))
+
+    async def _comparison(self, search: Search, head: Found, asked: Asked | None) -> Comparison:
+        events = {chunk.chunk_id: chunk.event_id for own in head.values() for chunk in own}
+        known = await self._rescoring.get_candidates(search.scope.tenant_id, list(events))
+        return compared(
+            ((events[chunk_id], candidate) for chunk_id, candidate in known.items()),
+            query=search.query,
+            asked=asked,
             similarities=await self._similarities(search.query, known),
-            named_events=frozenset(chunks[chunk_id].event_id for chunk_id in named),
         )
 
     async def _similarities(
@@ -77,9 +82,8 @@ class RankEvents:
         scores = await asyncio.to_thread(max_similarities, tokens, list(signs.values()))
         return dict(zip(signs, scores.tolist(), strict=True))
 
-    async def _vector_query(self, search: Search) -> VectorQuery:
-        wanted = max(MIN_CANDIDATES, search.limit * CANDIDATES_PER_HIT)
-        query = VectorQuery(search.scope, min(wanted, MAX_CANDIDATES))
+    async def _vector_query(self, search: Search, parameters: SearchParameters) -> VectorQuery:
+        query = VectorQuery(search.scope, parameters.candidates(search.limit))
         if search.mode is not SearchMode.LEXICAL:
             query = replace(query, dense=(await self._embeddings.get(search.query)).dense)
         if search.mode is not SearchMode.DENSE:

@@ -31,6 +31,7 @@ ERASED_KINDS = (
     "relationships",
     "retention_policies",
     "search_log",
+    "search_parameters",
     "session_merges",
     "signing_keys",
     "tenants",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 
 from annals_storage.domain.events import Event
@@ -21,7 +22,10 @@ class SearchMode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """A validated search. `freshness_seconds`: how long to wait for the mirror; None: not."""
+    """A validated search. `freshness_seconds`: how long to wait for the mirror; None: not.
+
+    `reference_time`: what "last week" is seen from; None: see commands.asked_times.
+    """
 
     query: str
     scope: SearchScope
@@ -30,6 +34,7 @@ class Search:
     min_score: float = 0.0
     freshness_seconds: float | None = None
     explain: bool = False
+    reference_time: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,31 +9,72 @@ neighbours' scores. Figures are in docs/retrieval.md.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 from uuid import UUID
 
 from annals_storage.domain.search import ScoredChunk, Signal
+from annals_storage.domain.search_parameters import DEFAULTS, SearchParameters
 
 Weights = Mapping[Signal, float]
-WEIGHTS: Weights = {Signal.DENSE: 0.4, Signal.BM25: 0.6}
-NEIGHBOR_SHARES = (0.3, 0.21, 0.147)
-"""Of a neighbour's score, by its distance in events: 0.3 · 0.7^(distance − 1)."""
 NEIGHBORS = "neighbors"
-BONUS = "speaker"
-_OFFSETS = [
-    (sign * distance, share)
-    for distance, share in enumerate(NEIGHBOR_SHARES, start=1)
-    for sign in (-1, 1)
-]
-_MOST_FROM_NEIGHBORS = 2 * sum(NEIGHBOR_SHARES)
+SPEAKER = "speaker"
+TIME = "time"
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbors:
+    """What events gain from those beside them.
+
+    `shares`: of a neighbour's score, by distance. `tokens`: the length of events; who is longer
+    than `full_tokens` gains less, in proportion (0: all gain alike).
+    """
+
+    shares: tuple[float, ...]
+    full_tokens: int = 0
+    tokens: Mapping[UUID, int] = field(default_factory=dict)
+
+    @property
+    def most(self) -> float:
+        """What an event gains between neighbours of the greatest score."""
+        return 2 * sum(self.shares)
+
+    def offsets(self) -> list[tuple[int, float]]:
+        """Return (places away, share) of all neighbours."""
+        shares = enumerate(self.shares, start=1)
+        return [(sign * distance, share) for distance, share in shares for sign in (-1, 1)]
+
+    def part_for(self, event_id: UUID) -> float:
+        """Return how much of it an event of its length gains, 0–1."""
+        tokens = self.tokens.get(event_id, 0)
+        return self.full_tokens / tokens if 0 < self.full_tokens < tokens else 1.0
+
+
+class Bonus(NamedTuple):
+    """What some events gain, added last; they lend nothing of it.
+
+    `signal`: its name in a score's parts. `closeness`: 0–1 by event, times `weight`.
+    """
+
+    signal: str
+    weight: float
+    closeness: Mapping[UUID, float]
+
+
+def first_weights(parameters: SearchParameters) -> Weights:
+    """Return the weights of the first stage."""
+    return {
+        Signal.DENSE: parameters.first_dense_weight,
+        Signal.BM25: parameters.first_bm25_weight,
+    }
 
 
 @dataclass(frozen=True, slots=True)
 class Component:
     """How one signal saw an event; weight times normalised score is its part of the score.
 
-    `signal` is a Signal's value, NEIGHBORS or BONUS. `rank` counts from 1; 0 for the last two.
+    `signal` is a Signal's value, NEIGHBORS, SPEAKER or TIME. `rank` counts from 1; 0 for those
+    that are no Signal.
     """
 
     signal: str
@@ -67,12 +108,15 @@ class Ranking:
         self,
         found: Mapping[Signal, Sequence[ScoredChunk]],
         *,
-        weights: Weights = WEIGHTS,
-        bonuses: Mapping[UUID, float] | None = None,
+        weights: Weights | None = None,
+        neighbors: Neighbors | None = None,
+        bonuses: Sequence[Bonus] = (),
     ) -> None:
-        """`bonuses`: what some events gain, added last; they lend nothing of it."""
+        """Without `weights` and `neighbors`: the first stage with the default parameters."""
+        weights = weights or first_weights(DEFAULTS)
+        self._neighbors = neighbors or Neighbors(DEFAULTS.neighbor_shares)
         self._numbers: dict[UUID, int] = {}
-        self._bonuses = bonuses or {}
+        self._bonuses = [bonus for bonus in bonuses if bonus.weight]
         total = sum(weights[signal] for signal in found) or 1.0
         self._tables = [
             _Table(signal, chunks, weights[signal] / total, self._numbers)
@@ -80,10 +124,12 @@ class Ranking:
             if chunks
         ]
         own = [sum(t.parts.get(n, 0.0) for t in self._tables) for n in range(len(self._numbers))]
-        self._gained = _from_neighbors(self._tables, own) if len(found) > 1 else []
+        lends = len(found) > 1 and self._neighbors.most > 0
+        self._gained = self._from_neighbors(own) if lends else []
         totals = [a + b for a, b in zip(own, self._gained, strict=True)] if self._gained else own
-        for event_id, bonus in self._bonuses.items():
-            totals[self._numbers[event_id]] += bonus
+        for bonus in self._bonuses:
+            for event_id, closeness in bonus.closeness.items():
+                totals[self._numbers[event_id]] += bonus.weight * closeness
         self._scale = max([1.0, *totals])
         self._is_cosine = list(found) == [Signal.DENSE]
         strongest = self._strongest()
@@ -98,8 +144,11 @@ class Ranking:
         parts = [t.component(number, self._scale) for t in self._tables if number in t.best]
         if self._gained:
             parts.append(self._neighbors_component(self._gained[number]))
-        if bonus := self._bonuses.get(event_id):
-            parts.append(Component(BONUS, 1.0, 1.0, bonus / self._scale, rank=0))
+        parts += [
+            Component(bonus.signal, closeness, closeness, bonus.weight / self._scale, rank=0)
+            for bonus in self._bonuses
+            if (closeness := bonus.closeness.get(event_id))
+        ]
         return tuple(parts)
 
     def _strongest(self) -> dict[int, ScoredChunk]:
@@ -120,10 +169,27 @@ class Ranking:
         return Component(
             signal=NEIGHBORS,
             raw_score=gained,
-            normalized_score=gained / _MOST_FROM_NEIGHBORS,
-            weight=_MOST_FROM_NEIGHBORS / self._scale,
+            normalized_score=gained / self._neighbors.most,
+            weight=self._neighbors.most / self._scale,
             rank=0,
         )
+
+    def _from_neighbors(self, own: Sequence[float]) -> list[float]:
+        """Return what each event gains from the candidates beside it in its conversation."""
+        conversations: dict[UUID, int] = {}
+        places = {
+            number: (conversations.setdefault(chunk.conversation_id, len(conversations)), chunk.seq)
+            for table in self._tables
+            for number, chunk in table.best.items()
+        }
+        scores = {place: own[number] for number, place in places.items()}
+        offsets = self._neighbors.offsets()
+        gained = [0.0] * len(own)
+        for event_id, number in self._numbers.items():
+            conversation, seq = places[number]
+            lent = (share * scores.get((conversation, seq + by), 0.0) for by, share in offsets)
+            gained[number] = sum(lent) * self._neighbors.part_for(event_id)
+        return gained
 
 
 class _Table:
@@ -158,22 +224,6 @@ class _Table:
 
     def _normalized(self, chunk: ScoredChunk) -> float:
         return (chunk.score - self._low) / self._span
-
-
-def _from_neighbors(tables: Sequence[_Table], own: Sequence[float]) -> list[float]:
-    """Return what each event gains from the candidates beside it in its conversation."""
-    conversations: dict[UUID, int] = {}
-    places = {
-        number: (conversations.setdefault(chunk.conversation_id, len(conversations)), chunk.seq)
-        for table in tables
-        for number, chunk in table.best.items()
-    }
-    scores = {place: own[number] for number, place in places.items()}
-    gained = [0.0] * len(own)
-    for number, (conversation, seq) in places.items():
-        for offset, share in _OFFSETS:
-            gained[number] += share * scores.get((conversation, seq + offset), 0.0)
-    return gained
 
 
 def _score(chunk: ScoredChunk) -> float:

@@ -8,16 +8,41 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from uuid import UUID
 
-from annals_storage.domain.fusion import WEIGHTS, Component, RankedEvent, Ranking, Weights
-from annals_storage.domain.search import ScoredChunk, Signal
+from annals_storage.domain.asked_roles import asked_role
+from annals_storage.domain.asked_times import Asked
+from annals_storage.domain.fusion import (
+    SPEAKER,
+    TIME,
+    Bonus,
+    Component,
+    Neighbors,
+    RankedEvent,
+    Ranking,
+    Weights,
+    first_weights,
+)
+from annals_storage.domain.search import Candidate, ScoredChunk, Signal
+from annals_storage.domain.search_parameters import DEFAULTS, SearchParameters
 
-RESCORED_EVENTS = 100
-FINAL_WEIGHTS: Weights = {Signal.DENSE: 0.1, Signal.BM25: 0.3, Signal.MAXSIM: 0.6}
-SPEAKER_BONUS = 0.3
-"""Of the greatest score an event can have by itself."""
 Found = Mapping[Signal, Sequence[ScoredChunk]]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What the first candidates are compared by, besides the engine's scores.
+
+    `similarities`: MaxSim by chunk id; a chunk that has none counts as it did in the first
+    ranking. By event id: `tokens`, its length; `speakers`, 1 where the query names who spoke;
+    `times`, 0–1, how close it is to the time the query asks about.
+    """
+
+    similarities: Mapping[UUID, float] = field(default_factory=dict)
+    tokens: Mapping[UUID, int] = field(default_factory=dict)
+    speakers: Mapping[UUID, float] = field(default_factory=dict)
+    times: Mapping[UUID, float] = field(default_factory=dict)
 
 
 class Rescored:
@@ -52,25 +77,61 @@ def head_of(first: Ranking, found: Found, depth: int) -> dict[Signal, list[Score
     }
 
 
+def compared(
+    candidates: Iterable[tuple[UUID, Candidate]],
+    *,
+    query: str,
+    asked: Asked | None,
+    similarities: Mapping[UUID, float],
+) -> Comparison:
+    """Return what (event id, candidate) are compared by for a query that asks for a time."""
+    events = dict(candidates)
+    role = asked_role(query)
+    return Comparison(
+        similarities=similarities,
+        tokens={event_id: item.token_count for event_id, item in events.items()},
+        speakers={
+            event_id: 1.0
+            for event_id, item in events.items()
+            if is_named(item.author_name, query) or (role and item.role is role)
+        },
+        times={event_id: asked.closeness(item.event_time) for event_id, item in events.items()}
+        if asked
+        else {},
+    )
+
+
 def rescored(
     first: Ranking,
     head: Found,
     depth: int,
-    *,
-    similarities: Mapping[UUID, float],
-    named_events: frozenset[UUID],
+    comparison: Comparison,
+    parameters: SearchParameters = DEFAULTS,
 ) -> Rescored:
-    """Rank the head anew.
-
-    `similarities`: MaxSim by chunk id; a chunk that has none counts as it did in the first
-    ranking. `named_events`: whose speakers the query names.
-    """
+    """Rank the head anew."""
     signals: dict[Signal, Sequence[ScoredChunk]] = dict(head)
-    if similarities:
-        signals[Signal.MAXSIM] = list(_with_similarity(first, head, similarities))
-    weights = FINAL_WEIGHTS if similarities else WEIGHTS
-    bonuses = dict.fromkeys(named_events, SPEAKER_BONUS)
-    return Rescored(first, Ranking(signals, weights=weights, bonuses=bonuses), depth)
+    if comparison.similarities:
+        signals[Signal.MAXSIM] = list(_with_similarity(first, head, comparison.similarities))
+    ranking = Ranking(
+        signals,
+        weights=_weights(parameters) if comparison.similarities else first_weights(parameters),
+        neighbors=Neighbors(
+            parameters.neighbor_shares, parameters.neighbor_full_tokens, comparison.tokens
+        ),
+        bonuses=(
+            Bonus(SPEAKER, parameters.speaker_bonus, comparison.speakers),
+            Bonus(TIME, parameters.time_bonus, comparison.times),
+        ),
+    )
+    return Rescored(first, ranking, depth)
+
+
+def _weights(parameters: SearchParameters) -> Weights:
+    return {
+        Signal.DENSE: parameters.dense_weight,
+        Signal.BM25: parameters.bm25_weight,
+        Signal.MAXSIM: parameters.maxsim_weight,
+    }
 
 
 def _with_similarity(

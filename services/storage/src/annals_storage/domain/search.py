@@ -171,13 +171,17 @@ class ScoredChunk(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """A chunk found, as late interaction sees it. See domain/late_interaction.py.
+    """A chunk found, and what its event is compared by. See domain/rescoring.py.
 
     `token_signs` is None where a version that did not keep them mirrored the chunk last.
+    `token_count`: of the whole event, in tokens of its words.
     """
 
     token_signs: bytes | None
     author_name: str | None
+    role: Role | None
+    token_count: int
+    event_time: datetime
 
 
 class ScoredMemory(NamedTuple):

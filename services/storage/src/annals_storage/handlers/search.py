@@ -89,6 +89,9 @@ def _search(
         min_score=request.min_score,
         freshness_seconds=_freshness(request, time_remaining),
         explain=request.explain,
+        reference_time=timestamp(request.reference_time, "reference_time")
+        if request.HasField("reference_time")
+        else None,
     )
 
 

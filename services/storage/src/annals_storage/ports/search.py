@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Protocol
 from uuid import UUID
 
 from annals_storage.domain.search import BranchPart, Candidate, FoundEvent, SearchScope
 from annals_storage.domain.search_log import LoggedSearch, SearchLogQuery
+from annals_storage.domain.search_parameters import Overrides
 
 
 class RescoringStore(Protocol):
@@ -17,6 +19,21 @@ class RescoringStore(Protocol):
         self, tenant_id: UUID, chunk_ids: Sequence[UUID]
     ) -> dict[UUID, Candidate]:
         """Return the candidates by chunk id; chunks that are gone are missing."""
+
+    async def get_newest_time(
+        self, tenant_id: UUID, conversation_ids: Sequence[UUID]
+    ) -> datetime | None:
+        """Return when the newest event of the conversations happened; None without events."""
+
+
+class SearchParameterStore(Protocol):
+    """Where a tenant's own search parameters are kept."""
+
+    async def get(self, tenant_id: UUID) -> Overrides:
+        """Return the tenant's own values by name. Raises ResourceNotFoundError."""
+
+    async def change(self, tenant_id: UUID, values: Overrides) -> Overrides:
+        """Set values by name, None: forget; return all. Raises ResourceNotFoundError."""
 
 
 class HitStore(Protocol):

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from uuid import UUID
 
+from psycopg.rows import DictRow
+
+from annals_storage.domain.events import Role
 from annals_storage.domain.search import Candidate
 from annals_storage.postgres.database import Database, sql
 
@@ -21,4 +25,23 @@ class PostgresRescoring:
         """Return the candidates by chunk id; chunks that are gone are missing."""
         params = {"tenant_id": tenant_id, "chunk_ids": list(chunk_ids)}
         [rows] = await self._database.run(tenant_id, (sql("get_rescoring"), params))
-        return {row["chunk_id"]: Candidate(row["token_signs"], row["author_name"]) for row in rows}
+        return {row["chunk_id"]: _candidate(row) for row in rows}
+
+    async def get_newest_time(
+        self, tenant_id: UUID, conversation_ids: Sequence[UUID]
+    ) -> datetime | None:
+        """Return when the newest event of the conversations happened; None without events."""
+        params = {"tenant_id": tenant_id, "conversation_ids": list(conversation_ids)}
+        [[row]] = await self._database.run(tenant_id, (sql("get_newest_time"), params))
+        newest: datetime | None = row["event_time"]
+        return newest
+
+
+def _candidate(row: DictRow) -> Candidate:
+    return Candidate(
+        token_signs=row["token_signs"],
+        author_name=row["author_name"],
+        role=Role(row["role"]) if row["role"] else None,
+        token_count=row["token_count"],
+        event_time=row["event_time"],
+    )

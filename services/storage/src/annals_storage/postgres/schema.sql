@@ -545,6 +545,17 @@ ALTER TABLE ONLY annals.search_log FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE annals.search_log OWNER TO annals_owner;
 
+CREATE TABLE annals.search_parameters (
+    tenant_id uuid NOT NULL,
+    overrides jsonb NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT search_parameters_overrides_check CHECK ((jsonb_typeof(overrides) = 'object'::text))
+);
+
+ALTER TABLE ONLY annals.search_parameters FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE annals.search_parameters OWNER TO annals_owner;
+
 CREATE TABLE annals.session_merges (
     tenant_id uuid NOT NULL,
     session_id text NOT NULL,
@@ -661,6 +672,9 @@ ALTER TABLE ONLY annals.retention_policies
 ALTER TABLE ONLY annals.search_log
     ADD CONSTRAINT search_log_pkey PRIMARY KEY (tenant_id, search_id);
 
+ALTER TABLE ONLY annals.search_parameters
+    ADD CONSTRAINT search_parameters_pkey PRIMARY KEY (tenant_id);
+
 ALTER TABLE ONLY annals.session_merges
     ADD CONSTRAINT session_merges_pkey PRIMARY KEY (tenant_id, session_id);
 
@@ -769,6 +783,9 @@ ALTER TABLE ONLY annals.memories
 ALTER TABLE ONLY annals.retention_policies
     ADD CONSTRAINT retention_policies_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES annals.tenants(tenant_id);
 
+ALTER TABLE ONLY annals.search_parameters
+    ADD CONSTRAINT search_parameters_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES annals.tenants(tenant_id);
+
 ALTER TABLE ONLY annals.session_merges
     ADD CONSTRAINT session_merges_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES annals.tenants(tenant_id);
 
@@ -819,6 +836,8 @@ ALTER TABLE annals.retention_policies ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE annals.search_log ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE annals.search_parameters ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE annals.session_merges ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE annals.signing_keys ENABLE ROW LEVEL SECURITY;
@@ -860,6 +879,8 @@ CREATE POLICY tenant_isolation ON annals.relationships TO annals_app USING ((ten
 CREATE POLICY tenant_isolation ON annals.retention_policies TO annals_app USING ((tenant_id = annals.current_tenant())) WITH CHECK ((tenant_id = annals.current_tenant()));
 
 CREATE POLICY tenant_isolation ON annals.search_log TO annals_app USING ((tenant_id = annals.current_tenant())) WITH CHECK ((tenant_id = annals.current_tenant()));
+
+CREATE POLICY tenant_isolation ON annals.search_parameters TO annals_app USING ((tenant_id = annals.current_tenant())) WITH CHECK ((tenant_id = annals.current_tenant()));
 
 CREATE POLICY tenant_isolation ON annals.session_merges TO annals_app USING ((tenant_id = annals.current_tenant())) WITH CHECK ((tenant_id = annals.current_tenant()));
 
@@ -932,6 +953,8 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.relationships TO annals_app;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.retention_policies TO annals_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.search_log TO annals_app;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.search_parameters TO annals_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.session_merges TO annals_app;
 

@@ -17,6 +17,9 @@ gone_policies AS (
 gone_signing_keys AS (
   DELETE FROM annals.signing_keys WHERE tenant_id = %(tenant_id)s RETURNING 1
 ),
+gone_parameters AS (
+  DELETE FROM annals.search_parameters WHERE tenant_id = %(tenant_id)s RETURNING 1
+),
 gone_keys AS (DELETE FROM annals.api_keys WHERE tenant_id = %(tenant_id)s RETURNING 1),
 gone_agents AS (DELETE FROM annals.agents WHERE tenant_id = %(tenant_id)s RETURNING 1),
 gone_tenant AS (DELETE FROM annals.tenants WHERE tenant_id = %(tenant_id)s RETURNING 1)
@@ -26,6 +29,7 @@ SELECT (SELECT count(*) FROM gone_search_log) AS search_log,
        (SELECT count(*) FROM gone_merges) AS session_merges,
        (SELECT count(*) FROM gone_policies) AS retention_policies,
        (SELECT count(*) FROM gone_signing_keys) AS signing_keys,
+       (SELECT count(*) FROM gone_parameters) AS search_parameters,
        (SELECT count(*) FROM gone_keys) AS api_keys,
        (SELECT count(*) FROM gone_agents) AS agents,
        (SELECT count(*) FROM gone_tenant) AS tenants

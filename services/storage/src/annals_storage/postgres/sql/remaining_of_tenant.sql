@@ -15,6 +15,7 @@ SELECT (SELECT count(*) FROM annals.agents WHERE tenant_id = %(tenant_id)s) AS a
        (SELECT count(*) FROM annals.relationships WHERE tenant_id = %(tenant_id)s) AS relationships,
        (SELECT count(*) FROM annals.retention_policies WHERE tenant_id = %(tenant_id)s) AS retention_policies,
        (SELECT count(*) FROM annals.search_log WHERE tenant_id = %(tenant_id)s) AS search_log,
+       (SELECT count(*) FROM annals.search_parameters WHERE tenant_id = %(tenant_id)s) AS search_parameters,
        (SELECT count(*) FROM annals.session_merges WHERE tenant_id = %(tenant_id)s) AS session_merges,
        (SELECT count(*) FROM annals.signing_keys WHERE tenant_id = %(tenant_id)s) AS signing_keys,
        (SELECT count(*) FROM annals.tenants WHERE tenant_id = %(tenant_id)s) AS tenants,
