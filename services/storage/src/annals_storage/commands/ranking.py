@@ -83,5 +83,5 @@ class RankEvents:
         if search.mode is not SearchMode.LEXICAL:
             query = replace(query, dense=(await self._embeddings.get(search.query)).dense)
         if search.mode is not SearchMode.DENSE:
-            query = replace(query, bm25=self._sparse.encode_query(search.query))
+            query = replace(query, bm25=self._sparse.encode_query(search.query, search.language))
         return query

@@ -21,7 +21,10 @@ class SearchMode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """A validated search. `freshness_seconds`: how long to wait for the mirror; None: not."""
+    """A validated search. `freshness_seconds`: how long to wait for the mirror; None: not.
+
+    `language`: of the query, see domain/languages.py; None: to be told from its words.
+    """
 
     query: str
     scope: SearchScope
@@ -30,6 +33,7 @@ class Search:
     min_score: float = 0.0
     freshness_seconds: float | None = None
     explain: bool = False
+    language: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

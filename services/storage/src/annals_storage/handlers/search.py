@@ -23,6 +23,7 @@ from annals_storage.commands.freshness import FRESHNESS_TIMEOUT_SECONDS
 from annals_storage.commands.search_log import SearchLog
 from annals_storage.commands.searching import SearchEvents
 from annals_storage.domain.event_search import Hit, Search
+from annals_storage.domain.languages import SUPPORTED, language_of
 from annals_storage.domain.search import SearchScope
 from annals_storage.domain.search_log import SearchLogKind
 from annals_storage.handlers.access import data_tenant
@@ -36,6 +37,8 @@ MAX_HITS = 1_000
 DEFAULT_HITS = 10
 MAX_SCOPE_IDS = 100
 MAX_EXCLUDED_IDS = 1_000
+MAX_LANGUAGE_CHARS = 35
+"""What RFC 5646 asks for at least."""
 MAX_BRANCH = 2**31 - 1
 FRESHNESS_SHARE = 0.5
 """Of the time left, how much waiting for the mirror may use."""
@@ -89,7 +92,17 @@ def _search(
         min_score=request.min_score,
         freshness_seconds=_freshness(request, time_remaining),
         explain=request.explain,
+        language=_language(request.language),
     )
+
+
+def _language(tag: str) -> str | None:
+    if not tag:
+        return None
+    language = language_of(text(tag, "language", max_chars=MAX_LANGUAGE_CHARS))
+    if language is None:
+        raise FieldInvalidError("language", f"must be one of {SUPPORTED}, or empty", tag)
+    return language
 
 
 def _freshness(request: pb.SearchEventsRequest, time_remaining: float | None) -> float | None:
