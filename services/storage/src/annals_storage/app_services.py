@@ -17,7 +17,7 @@ from annals.storage.v1 import (
     usage_service_pb2_grpc,
 )
 from annals_common.server import ServiceSpec
-from annals_storage.app_adapters import Shared
+from annals_storage.app_adapters import Adapters, Shared
 from annals_storage.app_events import add_events
 from annals_storage.app_lifecycle import lifecycle
 from annals_storage.commands.authentication import Authenticate
@@ -192,7 +192,9 @@ def _add_searches(server: grpc.aio.Server, shared: Shared) -> None:
     search_service_pb2_grpc.add_SearchServiceServicer_to_server(
         compose(
             search_service_pb2_grpc.SearchServiceServicer,
-            SearchHandler(_search(shared, embeddings), shared.search_log),
+            SearchHandler(
+                _search(shared, embeddings), shared.search_log, space=_space(shared.adapters)
+            ),
             SearchLogHandler(PostgresSearchLog(shared.database)),
         ),
         server,
@@ -204,8 +206,13 @@ def _memories(shared: Shared, embeddings: QueryEmbeddings) -> MemoryHandler:
     search = SearchMemories(
         embeddings=embeddings, vectors=adapters.vectors, memories=memories, outbox=shared.outbox
     )
-    space = EmbeddingSpace(adapters.embedder.model, adapters.embedder.dimensions)
-    return MemoryHandler(memories, search=search, search_log=shared.search_log, space=space)
+    return MemoryHandler(
+        memories, search=search, search_log=shared.search_log, space=_space(adapters)
+    )
+
+
+def _space(adapters: Adapters) -> EmbeddingSpace:
+    return EmbeddingSpace(adapters.embedder.model, adapters.embedder.dimensions)
 
 
 def _search(shared: Shared, embeddings: QueryEmbeddings) -> SearchEvents:

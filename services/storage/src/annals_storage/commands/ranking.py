@@ -19,7 +19,7 @@ from annals_storage.domain.rescoring import (
     is_named,
     rescored,
 )
-from annals_storage.domain.search import Candidate, VectorQuery
+from annals_storage.domain.search import Candidate, DenseVector, VectorQuery
 from annals_storage.ports.embedding import SparseEncoder
 from annals_storage.ports.search import RescoringStore
 from annals_storage.ports.vectors import VectorIndex
@@ -77,11 +77,16 @@ class RankEvents:
         scores = await asyncio.to_thread(max_similarities, tokens, list(signs.values()))
         return dict(zip(signs, scores.tolist(), strict=True))
 
+    async def _meaning(self, search: Search) -> DenseVector:
+        if search.vector is not None:
+            return search.vector
+        return (await self._embeddings.get(search.query)).dense
+
     async def _vector_query(self, search: Search) -> VectorQuery:
         wanted = max(MIN_CANDIDATES, search.limit * CANDIDATES_PER_HIT)
         query = VectorQuery(search.scope, min(wanted, MAX_CANDIDATES))
         if search.mode is not SearchMode.LEXICAL:
-            query = replace(query, dense=(await self._embeddings.get(search.query)).dense)
+            query = replace(query, dense=await self._meaning(search))
         if search.mode is not SearchMode.DENSE:
             query = replace(query, bm25=self._sparse.encode_query(search.query, search.language))
         return query

@@ -8,7 +8,7 @@ from enum import StrEnum
 from annals_storage.domain.events import Event
 from annals_storage.domain.fusion import Component
 from annals_storage.domain.indexing import Backlog
-from annals_storage.domain.search import SearchScope
+from annals_storage.domain.search import DenseVector, SearchScope
 
 
 class SearchMode(StrEnum):
@@ -23,7 +23,8 @@ class SearchMode(StrEnum):
 class Search:
     """A validated search. `freshness_seconds`: how long to wait for the mirror; None: not.
 
-    `language`: of the query, see domain/languages.py; None: to be told from its words.
+    `language`: of the query, see domain/languages.py; None: to be told from its words. `vector`:
+    the meaning to look for; None: the query's. The query may be empty then, in mode DENSE.
     """
 
     query: str
@@ -34,6 +35,7 @@ class Search:
     freshness_seconds: float | None = None
     explain: bool = False
     language: str | None = None
+    vector: DenseVector | None = None
 
 
 @dataclass(frozen=True, slots=True)
