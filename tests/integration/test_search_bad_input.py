@@ -60,6 +60,9 @@ def filters(**fields: Any) -> pb.SearchFilter:
         ({"query": "x", "language": "de_DE"}, "language", "ja (japanese)"),
         ({"query": "x", "limit": -1}, "limit", "between 0 and 1,000"),
         ({"query": "x", "limit": 2**31 - 1}, "limit", "between 0 and 1,000"),
+        ({"query": "x", "diversity": math.nan}, "diversity", "between 0 and 1"),
+        ({"query": "x", "diversity": -0.1}, "diversity", "between 0 and 1"),
+        ({"query": "x", "group_by": 4}, "group_by", "one of the values"),
         ({"query": "x", "min_score": math.nan}, "min_score", "between 0 and 1"),
         (
             {"query": "x", "filter": filters(start_time=NOON, end_time=NOON)},

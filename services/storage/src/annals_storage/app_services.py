@@ -21,6 +21,7 @@ from annals_storage.app_adapters import Adapters, Shared
 from annals_storage.app_events import add_events
 from annals_storage.app_lifecycle import lifecycle
 from annals_storage.commands.authentication import Authenticate
+from annals_storage.commands.diversifying import Diversify
 from annals_storage.commands.end_users import IdentifyEndUser
 from annals_storage.commands.exporting import ExportConversation
 from annals_storage.commands.forking import ForkConversation
@@ -217,14 +218,21 @@ def _space(adapters: Adapters) -> EmbeddingSpace:
 
 def _search(shared: Shared, embeddings: QueryEmbeddings) -> SearchEvents:
     adapters, as_stored = shared.adapters, PostgresHits(shared.database)
+    rescoring = PostgresRescoring(shared.database)
     rank = RankEvents(
         embeddings=embeddings,
         sparse=adapters.sparse,
         vectors=adapters.vectors,
-        rescoring=PostgresRescoring(shared.database),
+        rescoring=rescoring,
     )
     read_back = ReadBack(shared.warm(PostgresHits(shared.database)), as_stored)
-    return SearchEvents(rank=rank, read_back=read_back, views=as_stored, outbox=shared.outbox)
+    return SearchEvents(
+        rank=rank,
+        diversify=Diversify(rescoring),
+        read_back=read_back,
+        views=as_stored,
+        outbox=shared.outbox,
+    )
 
 
 def _add_lifecycle(server: grpc.aio.Server, shared: Shared, authenticate: Authenticate) -> None:

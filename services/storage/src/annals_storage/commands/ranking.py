@@ -10,6 +10,7 @@ from uuid import UUID
 from annals_storage.commands.query_embedding import QueryEmbeddings
 from annals_storage.domain.event_search import Search, SearchMode
 from annals_storage.domain.fusion import Ranking
+from annals_storage.domain.hit_groups import Ranked, has_groups, to_rank
 from annals_storage.domain.late_interaction import max_similarities
 from annals_storage.domain.rescoring import (
     RESCORED_EVENTS,
@@ -27,6 +28,8 @@ from annals_storage.ports.vectors import VectorIndex
 CANDIDATES_PER_HIT = 4
 MIN_CANDIDATES = 200
 MAX_CANDIDATES = 2_000
+MORE_CANDIDATES = 4
+"""Times as many are asked for next."""
 
 
 class RankEvents:
@@ -43,10 +46,26 @@ class RankEvents:
         self._embeddings, self._sparse, self._vectors = embeddings, sparse, vectors
         self._rescoring = rescoring
 
-    async def __call__(self, search: Search) -> Ranking | Rescored:
+    async def __call__(self, search: Search) -> Ranked:
         """Raises DependencyUnavailableError when the engine or PostgreSQL does not answer."""
-        query = await self._vector_query(search)
+        found = await self._found(search, await self._vector_query(search))
+        ranking = await self._ranking(search, to_rank(found, search.group_by))
+        return Ranked(ranking, found, search.group_by, min_score=search.min_score)
+
+    async def _found(self, search: Search, query: VectorQuery) -> Found:
+        """Ask for more where long texts or conversations leave too few hits of what was found."""
         found = await self._vectors.query(query)
+        while (
+            query.limit < MAX_CANDIDATES
+            and any(len(chunks) >= query.limit for chunks in found.values())
+            and not has_groups(found, search.group_by, search.limit)
+        ):
+            more = min(query.limit * MORE_CANDIDATES, MAX_CANDIDATES)
+            query = replace(query, limit=more)
+            found = await self._vectors.query(query)
+        return found
+
+    async def _ranking(self, search: Search, found: Found) -> Ranking | Rescored:
         first = Ranking(found)
         if search.mode is not SearchMode.HYBRID or not first.events:
             return first

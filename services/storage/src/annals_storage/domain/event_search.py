@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from annals_storage.domain.events import Event
 from annals_storage.domain.fusion import Component
+from annals_storage.domain.hit_groups import Grouping
 from annals_storage.domain.indexing import Backlog
 from annals_storage.domain.search import DenseVector, SearchScope
 
@@ -25,6 +26,7 @@ class Search:
 
     `language`: of the query, see domain/languages.py; None: to be told from its words. `vector`:
     the meaning to look for; None: the query's. The query may be empty then, in mode DENSE.
+    `diversity`: 0–1, see domain/diversity.py.
     """
 
     query: str
@@ -36,17 +38,24 @@ class Search:
     explain: bool = False
     language: str | None = None
     vector: DenseVector | None = None
+    group_by: Grouping = Grouping.EVENT
+    diversity: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One event found. The chunk's offsets are into the event's own words, in characters."""
+    """One event found. The chunk's offsets are into the event's own words, in characters.
+
+    `group_size`: how many candidates the hit stands for, itself included.
+    """
 
     event: Event
     score: float
     chunk_start: int
     chunk_end: int
     components: tuple[Component, ...]
+    chunk_index: int
+    group_size: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from annals_common.validation import (
     bounded,
     check_count,
     check_response_size,
+    enum,
     enums,
     require_text,
     text,
@@ -26,7 +27,7 @@ from annals_storage.domain.search import SearchScope
 from annals_storage.domain.search_log import SearchLogKind
 from annals_storage.handlers.access import data_tenant
 from annals_storage.handlers.conversation_input import MAX_OWNER_CHARS
-from annals_storage.handlers.enums import EVENT_TYPES, ROLES
+from annals_storage.handlers.enums import EVENT_TYPES, ROLES, SEARCH_GROUPINGS
 from annals_storage.handlers.event_input import MAX_ID_CHARS
 from annals_storage.handlers.memory_input import EmbeddingSpace
 from annals_storage.handlers.output import event_message
@@ -89,6 +90,7 @@ def _search(
     vector = space.vector(request.vector, "vector")
     bounded(request.limit, "limit", low=0, high=MAX_HITS)
     bounded(request.min_score, "min_score", low=0, high=1)
+    bounded(request.diversity, "diversity", low=0, high=1)
     return Search(
         query=query_text(request, vector),
         scope=_scope(request.filter, tenant_id),
@@ -99,6 +101,8 @@ def _search(
         explain=request.explain,
         language=query_language(request.language),
         vector=vector,
+        group_by=enum(request.group_by, SEARCH_GROUPINGS, "group_by"),
+        diversity=request.diversity,
     )
 
 
@@ -175,6 +179,8 @@ def _hit_message(hit: Hit, request: pb.SearchEventsRequest) -> pb.SearchHit:
         score=hit.score,
         chunk_start=hit.chunk_start,
         chunk_end=hit.chunk_end,
+        chunk_index=hit.chunk_index,
+        group_size=hit.group_size,
     )
     if not request.ids_only:
         message.event.CopyFrom(event_message(hit.event))

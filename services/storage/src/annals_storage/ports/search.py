@@ -6,7 +6,13 @@ from collections.abc import Sequence
 from typing import Protocol
 from uuid import UUID
 
-from annals_storage.domain.search import BranchPart, Candidate, FoundEvent, SearchScope
+from annals_storage.domain.search import (
+    BranchPart,
+    Candidate,
+    DenseVector,
+    FoundEvent,
+    SearchScope,
+)
 from annals_storage.domain.search_log import LoggedSearch, SearchLogQuery
 
 
@@ -18,14 +24,19 @@ class RescoringStore(Protocol):
     ) -> dict[UUID, Candidate]:
         """Return the candidates by chunk id; chunks that are gone are missing."""
 
+    async def get_embeddings(
+        self, tenant_id: UUID, chunk_ids: Sequence[UUID]
+    ) -> dict[UUID, DenseVector]:
+        """Return the vectors by chunk id, shape (dimensions,); chunks that are gone are missing."""
+
 
 class HitStore(Protocol):
     """Where hits of the mirror are read back."""
 
     async def get_hits(
         self, scope: SearchScope, chunks: Sequence[tuple[UUID, int]]
-    ) -> dict[UUID, FoundEvent]:
-        """Return, by event id, the events of (event_id, chunk_index) in view for the scope."""
+    ) -> dict[tuple[UUID, int], FoundEvent]:
+        """Return the events of (event_id, chunk_index), by these, in view for the scope."""
 
     async def get_view(
         self, tenant_id: UUID, conversation_id: UUID, branch: int

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from uuid import UUID
 
-from annals_storage.domain.search import Candidate
+import numpy as np
+
+from annals_storage.domain.search import Candidate, DenseVector
 from annals_storage.postgres.database import Database, sql
 
 
@@ -22,3 +24,14 @@ class PostgresRescoring:
         params = {"tenant_id": tenant_id, "chunk_ids": list(chunk_ids)}
         [rows] = await self._database.run(tenant_id, (sql("get_rescoring"), params))
         return {row["chunk_id"]: Candidate(row["token_signs"], row["author_name"]) for row in rows}
+
+    async def get_embeddings(
+        self, tenant_id: UUID, chunk_ids: Sequence[UUID]
+    ) -> dict[UUID, DenseVector]:
+        """Return the vectors by chunk id, shape (dimensions,); chunks that are gone are missing."""
+        params = {"tenant_id": tenant_id, "chunk_ids": list(chunk_ids)}
+        [rows] = await self._database.run(tenant_id, (sql("get_chunk_embeddings"), params))
+        return {
+            row["chunk_id"]: np.frombuffer(row["embedding"], np.dtype("<f2")).astype(np.float32)
+            for row in rows
+        }
