@@ -11,7 +11,7 @@ ENCODER = Bm25Encoder()
 
 def test_query_and_document_meet_in_the_stem():
     document = ENCODER.encode_document("The migrations were running")
-    query = ENCODER.encode_query("migration run")
+    query = ENCODER.encode_query("migration run", "en")
     assert set(query.indices) == set(document.indices)
     assert set(query.values) == {1.0}
 
@@ -37,8 +37,8 @@ def test_indices_are_distinct_and_weights_positive(text):
 
 def test_the_language_decides_stop_words():
     german = Bm25Encoder(language="german")
-    assert german.encode_document("und der").indices == ()
-    assert ENCODER.encode_document("und der").indices != ()
+    assert german.encode_document("anders jener").indices == ()
+    assert ENCODER.encode_document("anders jener").indices != ()
 
 
 def test_an_unknown_language_is_refused():

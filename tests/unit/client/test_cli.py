@@ -239,6 +239,19 @@ def test_search_prints_hits_and_what_lacks(server, run):
     assert "degraded: freshness_timeout" in result.stderr
 
 
+def test_search_asks_as_its_options_say(server, run):
+    hit = search_service_pb2.SearchHit(event=_event(4), conversation_id="c1", group_size=3)
+    server.answer("SearchEvents", search_service_pb2.SearchEventsResponse(hits=[hit]))
+
+    options = ["--language", "pt-BR", "--group-by", "conversation", "--diversity", "0.25"]
+    result = run("search", "reembolso", *options)
+
+    request = server.received["SearchEvents"][0].request
+    assert (request.language, request.diversity) == ("pt-BR", 0.25)
+    assert request.group_by == search_service_pb2.SEARCH_GROUPING_CONVERSATION
+    assert "the best of 3 events" in result.stdout
+
+
 class TestContext:
     PREPARED = context_service_pb2.PrepareContextResponse(
         payload='[{"role":"user","content":"[/bold] as it is"}]',

@@ -17,10 +17,11 @@ from annals.storage.v1 import (
     usage_service_pb2_grpc,
 )
 from annals_common.server import ServiceSpec
-from annals_storage.app_adapters import Shared
+from annals_storage.app_adapters import Adapters, Shared
 from annals_storage.app_events import add_events
 from annals_storage.app_lifecycle import lifecycle
 from annals_storage.commands.authentication import Authenticate
+from annals_storage.commands.diversifying import Diversify
 from annals_storage.commands.end_users import IdentifyEndUser
 from annals_storage.commands.exporting import ExportConversation
 from annals_storage.commands.forking import ForkConversation
@@ -193,7 +194,11 @@ def _add_searches(server: grpc.aio.Server, shared: Shared, parameters: TenantPar
     search_service_pb2_grpc.add_SearchServiceServicer_to_server(
         compose(
             search_service_pb2_grpc.SearchServiceServicer,
-            SearchHandler(_search(shared, embeddings, parameters), shared.search_log),
+            SearchHandler(
+                _search(shared, embeddings, parameters),
+                shared.search_log,
+                space=_space(shared.adapters),
+            ),
             SearchLogHandler(PostgresSearchLog(shared.database)),
         ),
         server,
@@ -205,23 +210,35 @@ def _memories(shared: Shared, embeddings: QueryEmbeddings) -> MemoryHandler:
     search = SearchMemories(
         embeddings=embeddings, vectors=adapters.vectors, memories=memories, outbox=shared.outbox
     )
-    space = EmbeddingSpace(adapters.embedder.model, adapters.embedder.dimensions)
-    return MemoryHandler(memories, search=search, search_log=shared.search_log, space=space)
+    return MemoryHandler(
+        memories, search=search, search_log=shared.search_log, space=_space(adapters)
+    )
+
+
+def _space(adapters: Adapters) -> EmbeddingSpace:
+    return EmbeddingSpace(adapters.embedder.model, adapters.embedder.dimensions)
 
 
 def _search(
     shared: Shared, embeddings: QueryEmbeddings, parameters: TenantParameters
 ) -> SearchEvents:
     adapters, as_stored = shared.adapters, PostgresHits(shared.database)
+    rescoring = PostgresRescoring(shared.database)
     rank = RankEvents(
         embeddings=embeddings,
         sparse=adapters.sparse,
         vectors=adapters.vectors,
-        rescoring=PostgresRescoring(shared.database),
+        rescoring=rescoring,
         parameters=parameters,
     )
     read_back = ReadBack(shared.warm(PostgresHits(shared.database)), as_stored)
-    return SearchEvents(rank=rank, read_back=read_back, views=as_stored, outbox=shared.outbox)
+    return SearchEvents(
+        rank=rank,
+        diversify=Diversify(rescoring),
+        read_back=read_back,
+        views=as_stored,
+        outbox=shared.outbox,
+    )
 
 
 def _add_lifecycle(server: grpc.aio.Server, shared: Shared, authenticate: Authenticate) -> None:

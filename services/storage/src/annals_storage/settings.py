@@ -12,6 +12,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from annals_common.settings import ServerSettings
 from annals_storage.domain.sealing import secrets_key_from
+from annals_storage.embedding.bm25 import AUTO, fallback_language
 from annals_storage.embedding.minilm import MODEL_NAME
 
 _SHA256_HEX = re.compile(r"[0-9a-f]{64}")
@@ -43,7 +44,9 @@ class StorageSettings(BaseSettings):
     embedding_model: str = Field(MODEL_NAME, description="any model fastembed knows")
     embedding_model_dir: Path | None = Field(None, description="a local model instead of the hub")
     embedding_threads: int = Field(2, ge=1, description="CPU threads of the model")
-    bm25_language: str = Field("english", description="stemmer and stop words")
+    bm25_language: str = Field(
+        AUTO, description="of texts whose language cannot be told; auto: english"
+    )
     vector_engine: Literal["edge", "server"] = Field(
         "edge", description="edge: embedded, one process; server: a Qdrant server"
     )
@@ -85,6 +88,12 @@ class StorageSettings(BaseSettings):
     def _check_secrets_key(cls, value: SecretStr) -> SecretStr:
         if value.get_secret_value():
             secrets_key_from(value.get_secret_value())
+        return value
+
+    @field_validator("bm25_language")
+    @classmethod
+    def _check_language(cls, value: str) -> str:
+        fallback_language(value)
         return value
 
     @field_validator("cold_storage_options")

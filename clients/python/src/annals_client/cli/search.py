@@ -23,6 +23,21 @@ from annals_client.values import enum_names
     show_default=True,
     help="By meaning and words, or by one of them.",
 )
+@click.option("--language", default="", help="Of the query: de, pt-BR, …  [default: told from it]")
+@click.option(
+    "--group-by",
+    type=click.Choice(enum_names(pb.SearchGrouping, "SEARCH_GROUPING_")),
+    default="event",
+    show_default=True,
+    help="What a hit stands for.",
+)
+@click.option(
+    "--diversity",
+    type=click.FloatRange(0, 1),
+    default=0.0,
+    show_default=True,
+    help="How much near-duplicates are moved down.",
+)
 @click.option("--limit", type=click.IntRange(1, 1000), default=10, show_default=True)
 @click.option("--explain", is_flag=True, help="Show how each signal scored each hit.")
 @click.option("--full", is_flag=True, help="Every word of each hit, not one line.")
@@ -35,6 +50,9 @@ def search(
     query: str,
     conversation_ids: Sequence[str],
     mode: str,
+    language: str,
+    group_by: str,
+    diversity: float,
     limit: int,
     explain: bool,
     full: bool,
@@ -45,6 +63,9 @@ def search(
         query,
         conversation_ids=conversation_ids,
         mode=mode,
+        language=language,
+        group_by=group_by,
+        diversity=diversity,
         limit=limit,
         explain=explain,
         freshness="read-your-writes" if fresh else "eventual",
@@ -55,6 +76,8 @@ def search(
     console = stdout_console()
     for hit in answer.hits:
         print_event(console, hit.event, full=full, lead=f"{hit.score:.3f}  {hit.conversation_id}  ")
+        if hit.group_size > 1 and group_by == "conversation":
+            click.echo(f"         the best of {hit.group_size} events found in this conversation")
         _explain(hit)
     _note_what_lacks(answer)
 

@@ -12,7 +12,7 @@ from annals_client.values import enum_number, enum_numbers, timestamp
 
 
 def events(
-    query: str,
+    query: str = "",
     *,
     conversation_ids: Sequence[str] = (),
     agent_ids: Sequence[str] = (),
@@ -33,6 +33,10 @@ def events(
     explain: bool = False,
     ids_only: bool = False,
     reference_time: datetime | None = None,
+    vector: Sequence[float] = (),
+    group_by: int | str = "event",
+    diversity: float = 0.0,
+    language: str = "",
     timeout: float | None = None,
 ) -> Call[pb.SearchEventsResponse]:
     """Find events by meaning and by words. All conditions must hold.
@@ -40,6 +44,9 @@ def events(
     `mode`: hybrid, dense or lexical. `freshness`: eventual or read-your-writes, which needs
     `conversation_ids`. `branch` of the one conversation, 0: what is in view on the current one.
     `reference_time`: what "last week" is seen from; None: as the server decides.
+    `vector`: what to compare by meaning instead of the query; the query may be empty then.
+    `group_by`: what a hit stands for: event, chunk or conversation. `diversity`: 0–1, how much
+    near-duplicates are moved down. `language`: of the query ("de", "pt-BR"); empty: told from it.
     """
     where = pb.SearchFilter(
         conversation_ids=conversation_ids,
@@ -65,6 +72,10 @@ def events(
         explain=explain,
         ids_only=ids_only,
         reference_time=timestamp(reference_time),
+        vector=vector,
+        group_by=enum_number(pb.SearchGrouping, "SEARCH_GROUPING_", group_by),
+        diversity=diversity,
+        language=language,
     )
     return safe_call(lambda stubs: stubs.search.SearchEvents, request, timeout)
 

@@ -13,13 +13,18 @@ from annals_storage.commands.search_parameters import TenantParameters
 from annals_storage.domain.asked_times import Asked
 from annals_storage.domain.event_search import Search, SearchMode
 from annals_storage.domain.fusion import Neighbors, Ranking, first_weights
+from annals_storage.domain.hit_groups import Ranked, has_groups, to_rank
 from annals_storage.domain.late_interaction import max_similarities
 from annals_storage.domain.rescoring import Comparison, Found, Rescored, compared, head_of, rescored
-from annals_storage.domain.search import Candidate, VectorQuery
+from annals_storage.domain.search import Candidate, DenseVector, VectorQuery
 from annals_storage.domain.search_parameters import SearchParameters
 from annals_storage.ports.embedding import SparseEncoder
 from annals_storage.ports.search import RescoringStore
 from annals_storage.ports.vectors import VectorIndex
+
+MAX_CANDIDATES = 2_000
+MORE_CANDIDATES = 4
+"""Times as many are asked for next."""
 
 
 class RankEvents:
@@ -38,14 +43,36 @@ class RankEvents:
         self._rescoring, self._parameters = rescoring, parameters
         self._asked_time = AskedTimes(rescoring)
 
-    async def __call__(self, search: Search) -> Ranking | Rescored:
+    async def __call__(self, search: Search) -> Ranked:
         """Raises DependencyUnavailableError when the engine or PostgreSQL does not answer."""
         parameters = await self._parameters(search.scope.tenant_id)
-        if search.mode is not SearchMode.HYBRID:
-            return Ranking(await self._found(search, parameters))
         found, asked = await asyncio.gather(
-            self._found(search, parameters), self._asked_time(search)
+            self._found(search, await self._vector_query(search, parameters)), self._asked(search)
         )
+        ranking = await self._ranking(search, to_rank(found, search.group_by), asked, parameters)
+        return Ranked(ranking, found, search.group_by, min_score=search.min_score)
+
+    async def _found(self, search: Search, query: VectorQuery) -> Found:
+        """Ask for more where long texts or conversations leave too few hits of what was found."""
+        found = await self._vectors.query(query)
+        while (
+            query.limit < MAX_CANDIDATES
+            and any(len(chunks) >= query.limit for chunks in found.values())
+            and not has_groups(found, search.group_by, search.limit)
+        ):
+            more = min(query.limit * MORE_CANDIDATES, MAX_CANDIDATES)
+            query = replace(query, limit=more)
+            found = await self._vectors.query(query)
+        return found
+
+    async def _asked(self, search: Search) -> Asked | None:
+        return await self._asked_time(search) if search.mode is SearchMode.HYBRID else None
+
+    async def _ranking(
+        self, search: Search, found: Found, asked: Asked | None, parameters: SearchParameters
+    ) -> Ranking | Rescored:
+        if search.mode is not SearchMode.HYBRID:
+            return Ranking(found)
         first = Ranking(
             found,
             weights=first_weights(parameters),
@@ -57,9 +84,6 @@ class RankEvents:
         head = head_of(first, found, depth)
         comparison = await self._comparison(search, head, asked)
         return rescored(first, head, depth, comparison, parameters)
-
-    async def _found(self, search: Search, parameters: SearchParameters) -> Found:
-        return await self._vectors.query(await self._vector_query(search, parameters))
 
     async def _comparison(self, search: Search, head: Found, asked: Asked | None) -> Comparison:
         events = {chunk.chunk_id: chunk.event_id for own in head.values() for chunk in own}
@@ -82,10 +106,15 @@ class RankEvents:
         scores = await asyncio.to_thread(max_similarities, tokens, list(signs.values()))
         return dict(zip(signs, scores.tolist(), strict=True))
 
+    async def _meaning(self, search: Search) -> DenseVector:
+        if search.vector is not None:
+            return search.vector
+        return (await self._embeddings.get(search.query)).dense
+
     async def _vector_query(self, search: Search, parameters: SearchParameters) -> VectorQuery:
         query = VectorQuery(search.scope, parameters.candidates(search.limit))
         if search.mode is not SearchMode.LEXICAL:
-            query = replace(query, dense=(await self._embeddings.get(search.query)).dense)
+            query = replace(query, dense=await self._meaning(search))
         if search.mode is not SearchMode.DENSE:
-            query = replace(query, bm25=self._sparse.encode_query(search.query))
+            query = replace(query, bm25=self._sparse.encode_query(search.query, search.language))
         return query

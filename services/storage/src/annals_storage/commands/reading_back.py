@@ -7,8 +7,8 @@ from uuid import UUID
 
 from annals_common.errors import ColdStorageUnavailableError
 from annals_storage.domain.event_search import Hit, Search
-from annals_storage.domain.fusion import Component, RankedEvent, Ranking
-from annals_storage.domain.rescoring import Rescored
+from annals_storage.domain.fusion import Component, RankedEvent
+from annals_storage.domain.hit_groups import Grouping, Ranked
 from annals_storage.domain.search import FoundEvent, SearchScope
 from annals_storage.ports.search import HitStore
 
@@ -24,37 +24,39 @@ class ReadBack:
         self._hits, self._hits_as_stored = hits, hits_as_stored
 
     async def __call__(
-        self, search: Search, ranking: Ranking | Rescored, degraded: list[str]
+        self, search: Search, ranked: Ranked, degraded: list[str]
     ) -> tuple[Hit, ...]:
         """Walk down the ranking until enough hits stand the test of PostgreSQL."""
-        # Without a threshold everything counts, opposite meanings (negative cosines) included.
-        ranked = [e for e in ranking.events if not search.min_score or e.score >= search.min_score]
+        left: Sequence[RankedEvent] = ranked.events
         hits: list[Hit] = []
-        while ranked and len(hits) < search.limit:
-            missing = search.limit - len(hits)
-            batch, ranked = ranked[:missing], ranked[missing:]
-            hits += await self._hits_of(search, ranking, batch, degraded)
+        while left and len(hits) < search.limit:
+            taken = {hit.event.conversation_id for hit in hits}
+            batch, left = ranked.next_batch(left, taken, search.limit - len(hits))
+            hits += await self._hits_of(search, ranked, batch, degraded)
+        if ranked.group_by is Grouping.CONVERSATION and not search.diversity:
+            # Where the best of a conversation is gone, its next came after worse ones of others.
+            hits.sort(key=lambda hit: -hit.score)
         return tuple(hits)
 
     async def _hits_of(
         self,
         search: Search,
-        ranking: Ranking | Rescored,
+        ranked: Ranked,
         batch: Sequence[RankedEvent],
         degraded: list[str],
     ) -> list[Hit]:
-        wanted = [(ranked.event_id, ranked.chunk_index) for ranked in batch]
+        wanted = [ranked.place(event) for event in batch]
         found = await self._found(search.scope, wanted, degraded)
-        explain = ranking.explain if search.explain else _unexplained
+        explain = ranked.explain if search.explain else _unexplained
         return [
-            _hit(ranked, found[ranked.event_id], explain(ranked.event_id))
-            for ranked in batch
-            if ranked.event_id in found and _still_in(search.scope, found[ranked.event_id])
+            _hit(event, found[key], explain(event.event_id), ranked.group_size(event))
+            for event, key in zip(batch, wanted, strict=True)
+            if key in found and _still_in(search.scope, found[key])
         ]
 
     async def _found(
         self, scope: SearchScope, wanted: list[tuple[UUID, int]], degraded: list[str]
-    ) -> Mapping[UUID, FoundEvent]:
+    ) -> Mapping[tuple[UUID, int], FoundEvent]:
         try:
             return await self._hits.get_hits(scope, wanted)
         except ColdStorageUnavailableError:
@@ -67,7 +69,9 @@ def _unexplained(_event_id: UUID) -> tuple[Component, ...]:
     return ()
 
 
-def _hit(ranked: RankedEvent, found: FoundEvent, components: tuple[Component, ...]) -> Hit:
+def _hit(
+    ranked: RankedEvent, found: FoundEvent, components: tuple[Component, ...], group_size: int
+) -> Hit:
     shift = len(found.event.body.label())
     return Hit(
         event=found.event,
@@ -75,6 +79,8 @@ def _hit(ranked: RankedEvent, found: FoundEvent, components: tuple[Component, ..
         chunk_start=max(0, found.chunk_start - shift),
         chunk_end=max(0, found.chunk_end - shift),
         components=components,
+        chunk_index=ranked.chunk_index,
+        group_size=group_size,
     )
 
 

@@ -6,6 +6,7 @@ import asyncio
 import time
 from dataclasses import replace
 
+from annals_storage.commands.diversifying import Diversify
 from annals_storage.commands.freshness import FRESHNESS_TIMEOUT, Freshness
 from annals_storage.commands.ranking import RankEvents
 from annals_storage.commands.reading_back import ReadBack
@@ -21,9 +22,16 @@ class SearchEvents:
     """Asks the mirror, trusts PostgreSQL."""
 
     def __init__(
-        self, *, rank: RankEvents, read_back: ReadBack, views: HitStore, outbox: Outbox
+        self,
+        *,
+        rank: RankEvents,
+        diversify: Diversify,
+        read_back: ReadBack,
+        views: HitStore,
+        outbox: Outbox,
     ) -> None:
-        self._rank, self._read_back, self._views = rank, read_back, views
+        self._rank, self._diversify, self._read_back = rank, diversify, read_back
+        self._views = views
         self._freshness = Freshness(outbox, MIRRORED_KINDS)
 
     async def __call__(self, search: Search) -> SearchResult:
@@ -36,10 +44,11 @@ class SearchEvents:
         tenant_id, rooms = search.scope.tenant_id, search.scope.conversation_ids
         fresh = await self._freshness.wait(tenant_id, rooms, search.freshness_seconds)
         degraded = [] if fresh else [FRESHNESS_TIMEOUT]
-        ranking, backlog = await asyncio.gather(
+        ranked, backlog = await asyncio.gather(
             self._rank(search), self._freshness.backlog(tenant_id, rooms)
         )
-        hits = await self._read_back(search, ranking, degraded)
+        ranked = await self._diversify(search, ranked)
+        hits = await self._read_back(search, ranked, degraded)
         return SearchResult(
             hits=hits,
             backlog=backlog,

@@ -8,8 +8,9 @@ from enum import StrEnum
 
 from annals_storage.domain.events import Event
 from annals_storage.domain.fusion import Component
+from annals_storage.domain.hit_groups import Grouping
 from annals_storage.domain.indexing import Backlog
-from annals_storage.domain.search import SearchScope
+from annals_storage.domain.search import DenseVector, SearchScope
 
 
 class SearchMode(StrEnum):
@@ -25,6 +26,9 @@ class Search:
     """A validated search. `freshness_seconds`: how long to wait for the mirror; None: not.
 
     `reference_time`: what "last week" is seen from; None: see commands.asked_times.
+    `language`: of the query, see domain/languages.py; None: to be told from its words. `vector`:
+    the meaning to look for; None: the query's. The query may be empty then, in mode DENSE.
+    `diversity`: 0–1, see domain/diversity.py.
     """
 
     query: str
@@ -35,17 +39,26 @@ class Search:
     freshness_seconds: float | None = None
     explain: bool = False
     reference_time: datetime | None = None
+    language: str | None = None
+    vector: DenseVector | None = None
+    group_by: Grouping = Grouping.EVENT
+    diversity: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One event found. The chunk's offsets are into the event's own words, in characters."""
+    """One event found. The chunk's offsets are into the event's own words, in characters.
+
+    `group_size`: how many candidates the hit stands for, itself included.
+    """
 
     event: Event
     score: float
     chunk_start: int
     chunk_end: int
     components: tuple[Component, ...]
+    chunk_index: int
+    group_size: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from annals_common.principal import Scope
 from annals_storage.domain.conversations import ConversationStatus
 from annals_storage.domain.event_search import SearchMode
 from annals_storage.domain.events import EventStatus, EventType, Role
+from annals_storage.domain.hit_groups import Grouping
 from annals_storage.domain.ownership import EndUserMode
 from annals_storage.domain.signing import SigningAlgorithm
 
@@ -60,6 +61,12 @@ PUBLISHABLE: dict[int, bool] = {
     pb.API_KEY_KIND_PUBLISHABLE: True,
 }
 """Kinds of keys: whether they are publishable."""
+SEARCH_GROUPINGS: dict[int, Grouping] = {
+    search_pb.SEARCH_GROUPING_UNSPECIFIED: Grouping.EVENT,
+    search_pb.SEARCH_GROUPING_EVENT: Grouping.EVENT,
+    search_pb.SEARCH_GROUPING_CHUNK: Grouping.CHUNK,
+    search_pb.SEARCH_GROUPING_CONVERSATION: Grouping.CONVERSATION,
+}
 SEARCH_MODES: dict[int, SearchMode] = {
     search_pb.SEARCH_MODE_UNSPECIFIED: SearchMode.HYBRID,
     search_pb.SEARCH_MODE_HYBRID: SearchMode.HYBRID,

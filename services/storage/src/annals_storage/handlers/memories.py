@@ -42,10 +42,10 @@ from annals_storage.handlers.memory_input import EmbeddingSpace, memory_change, 
 from annals_storage.handlers.output import timestamp_message
 from annals_storage.handlers.search import (
     MAX_HITS,
-    MAX_QUERY_CHARS,
     MAX_SCOPE_IDS,
     freshness_seconds,
 )
+from annals_storage.handlers.search_input import MAX_QUERY_CHARS
 from annals_storage.ports.memories import MemoryStore
 
 DEFAULT_TOP_K = 5

@@ -27,11 +27,17 @@ from annals_storage.domain.search import SearchScope
 from annals_storage.domain.search_log import SearchLogKind
 from annals_storage.handlers.access import data_tenant
 from annals_storage.handlers.conversation_input import MAX_OWNER_CHARS
-from annals_storage.handlers.enums import EVENT_TYPES, ROLES, SEARCH_MODES
+from annals_storage.handlers.enums import EVENT_TYPES, ROLES, SEARCH_GROUPINGS
 from annals_storage.handlers.event_input import MAX_ID_CHARS
+from annals_storage.handlers.memory_input import EmbeddingSpace
 from annals_storage.handlers.output import event_message
+from annals_storage.handlers.search_input import (
+    check_consistent,
+    query_language,
+    query_text,
+    search_mode,
+)
 
-MAX_QUERY_CHARS = 32_768
 MAX_HITS = 1_000
 DEFAULT_HITS = 10
 MAX_SCOPE_IDS = 100
@@ -44,14 +50,16 @@ FRESHNESS_SHARE = 0.5
 class SearchHandler:
     """Translates; the use case is commands.searching."""
 
-    def __init__(self, search: SearchEvents, search_log: SearchLog) -> None:
-        self._search, self._search_log = search, search_log
+    def __init__(
+        self, search: SearchEvents, search_log: SearchLog, *, space: EmbeddingSpace
+    ) -> None:
+        self._search, self._search_log, self._space = search, search_log, space
 
     async def SearchEvents(
         self, request: pb.SearchEventsRequest, context: Any
     ) -> pb.SearchEventsResponse:
         tenant_id = data_tenant("SearchEvents")
-        search = _search(request, tenant_id, context.time_remaining())
+        search = _search(request, tenant_id, self._space, context.time_remaining())
         result = await self._search(search)
         response = pb.SearchEventsResponse(
             hits=[_hit_message(hit, request) for hit in result.hits],
@@ -74,17 +82,19 @@ class SearchHandler:
 
 
 def _search(
-    request: pb.SearchEventsRequest, tenant_id: UUID, time_remaining: float | None
+    request: pb.SearchEventsRequest,
+    tenant_id: UUID,
+    space: EmbeddingSpace,
+    time_remaining: float | None,
 ) -> Search:
-    query = require_text(request.query, "query", max_chars=MAX_QUERY_CHARS)
-    if not query.strip():
-        raise FieldInvalidError("query", "must contain a word", query)
+    vector = space.vector(request.vector, "vector")
     bounded(request.limit, "limit", low=0, high=MAX_HITS)
     bounded(request.min_score, "min_score", low=0, high=1)
+    bounded(request.diversity, "diversity", low=0, high=1)
     return Search(
-        query=query,
+        query=query_text(request, vector),
         scope=_scope(request.filter, tenant_id),
-        mode=enum(request.mode, SEARCH_MODES, "mode"),
+        mode=search_mode(request, vector),
         limit=request.limit or DEFAULT_HITS,
         min_score=request.min_score,
         freshness_seconds=_freshness(request, time_remaining),
@@ -92,6 +102,10 @@ def _search(
         reference_time=timestamp(request.reference_time, "reference_time")
         if request.HasField("reference_time")
         else None,
+        language=query_language(request.language),
+        vector=vector,
+        group_by=enum(request.group_by, SEARCH_GROUPINGS, "group_by"),
+        diversity=request.diversity,
     )
 
 
@@ -117,7 +131,7 @@ def freshness_seconds(freshness: int, time_remaining: float | None) -> float | N
 
 def _scope(filter_: pb.SearchFilter, tenant_id: UUID) -> SearchScope:
     check_count(filter_.tool_names, "filter.tool_names", max_items=MAX_SCOPE_IDS)
-    return SearchScope(
+    scope = SearchScope(
         tenant_id=tenant_id,
         conversation_ids=uuids(
             filter_.conversation_ids, "filter.conversation_ids", max_items=MAX_SCOPE_IDS
@@ -143,6 +157,8 @@ def _scope(filter_: pb.SearchFilter, tenant_id: UUID) -> SearchScope:
         branch=_branch(filter_),
         all_branches=filter_.all_branches,
     )
+    check_consistent(scope)
+    return scope
 
 
 def _branch(filter_: pb.SearchFilter) -> int | None:
@@ -166,6 +182,8 @@ def _hit_message(hit: Hit, request: pb.SearchEventsRequest) -> pb.SearchHit:
         score=hit.score,
         chunk_start=hit.chunk_start,
         chunk_end=hit.chunk_end,
+        chunk_index=hit.chunk_index,
+        group_size=hit.group_size,
     )
     if not request.ids_only:
         message.event.CopyFrom(event_message(hit.event))

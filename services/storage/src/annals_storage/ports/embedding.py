@@ -45,8 +45,8 @@ class SparseEncoder(Protocol):
     def encode_document(self, text: str) -> SparseVector:
         """Encode a text to be found."""
 
-    def encode_query(self, text: str) -> SparseVector:
-        """Encode a query."""
+    def encode_query(self, text: str, language: str | None = None) -> SparseVector:
+        """Encode a query. `language`: see domain/languages.py; None: to be told from the text."""
 
 
 class TokenCounter(Protocol):

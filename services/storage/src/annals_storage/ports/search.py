@@ -7,7 +7,13 @@ from datetime import datetime
 from typing import Protocol
 from uuid import UUID
 
-from annals_storage.domain.search import BranchPart, Candidate, FoundEvent, SearchScope
+from annals_storage.domain.search import (
+    BranchPart,
+    Candidate,
+    DenseVector,
+    FoundEvent,
+    SearchScope,
+)
 from annals_storage.domain.search_log import LoggedSearch, SearchLogQuery
 from annals_storage.domain.search_parameters import Overrides
 
@@ -25,6 +31,11 @@ class RescoringStore(Protocol):
     ) -> datetime | None:
         """Return when the newest event of the conversations happened; None without events."""
 
+    async def get_embeddings(
+        self, tenant_id: UUID, chunk_ids: Sequence[UUID]
+    ) -> dict[UUID, DenseVector]:
+        """Return the vectors by chunk id, shape (dimensions,); chunks that are gone are missing."""
+
 
 class SearchParameterStore(Protocol):
     """Where a tenant's own search parameters are kept."""
@@ -41,8 +52,8 @@ class HitStore(Protocol):
 
     async def get_hits(
         self, scope: SearchScope, chunks: Sequence[tuple[UUID, int]]
-    ) -> dict[UUID, FoundEvent]:
-        """Return, by event id, the events of (event_id, chunk_index) in view for the scope."""
+    ) -> dict[tuple[UUID, int], FoundEvent]:
+        """Return the events of (event_id, chunk_index), by these, in view for the scope."""
 
     async def get_view(
         self, tenant_id: UUID, conversation_id: UUID, branch: int

@@ -21,8 +21,8 @@ class PostgresHits:
 
     async def get_hits(
         self, scope: SearchScope, chunks: Sequence[tuple[UUID, int]]
-    ) -> dict[UUID, FoundEvent]:
-        """Return, by event id, the events of (event_id, chunk_index) in view for the scope."""
+    ) -> dict[tuple[UUID, int], FoundEvent]:
+        """Return the events of (event_id, chunk_index), by these, in view for the scope."""
         params = {
             "tenant_id": scope.tenant_id,
             "event_ids": [event_id for event_id, _ in chunks],
@@ -31,7 +31,7 @@ class PostgresHits:
             "all_branches": scope.all_branches,
         }
         [rows] = await self._database.run(scope.tenant_id, (sql("get_hits"), params))
-        return {row["event_id"]: _found_from(row) for row in rows}
+        return {(row["event_id"], row["chunk_index"]): _found_from(row) for row in rows}
 
     async def get_view(
         self, tenant_id: UUID, conversation_id: UUID, branch: int

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
+import numpy as np
 from psycopg.rows import DictRow
 
 from annals_storage.domain.events import Role
-from annals_storage.domain.search import Candidate
+from annals_storage.domain.search import Candidate, DenseVector
 from annals_storage.postgres.database import Database, sql
 
 
@@ -35,6 +36,17 @@ class PostgresRescoring:
         [[row]] = await self._database.run(tenant_id, (sql("get_newest_time"), params))
         newest: datetime | None = row["event_time"]
         return newest
+
+    async def get_embeddings(
+        self, tenant_id: UUID, chunk_ids: Sequence[UUID]
+    ) -> dict[UUID, DenseVector]:
+        """Return the vectors by chunk id, shape (dimensions,); chunks that are gone are missing."""
+        params = {"tenant_id": tenant_id, "chunk_ids": list(chunk_ids)}
+        [rows] = await self._database.run(tenant_id, (sql("get_chunk_embeddings"), params))
+        return {
+            row["chunk_id"]: np.frombuffer(row["embedding"], np.dtype("<f2")).astype(np.float32)
+            for row in rows
+        }
 
 
 def _candidate(row: DictRow) -> Candidate:

@@ -3,7 +3,7 @@
 -- no view is looked up. Lookups are LATERAL with LIMIT: one probe of an index each, also while a
 -- table has no statistics yet.
 SELECT e.*,
-       k.start_char, k.end_char, c.agent_id, c.user_id, c.session_id
+       hit.chunk_index, k.start_char, k.end_char, c.agent_id, c.user_id, c.session_id
 FROM unnest(%(event_ids)s::uuid[], %(chunk_indexes)s::integer[]) AS hit (event_id, chunk_index)
 CROSS JOIN LATERAL (
   SELECT * FROM annals.events AS e
