@@ -29,24 +29,30 @@ class CutChunk:
     content_hash: bytes
 
 
-def spans_of(text: str, embedder: Embedder) -> list[ChunkSpan]:
-    """Return the pieces of a text that fit the model's window."""
+def spans_of(text: str, embedder: Embedder, *, words_start: int = 0) -> list[ChunkSpan]:
+    """Return the pieces of a text that fit the model's window.
+
+    `words_start`: where what has a structure of its own begins.
+    """
     return chunk_spans(
         text,
         embedder.token_spans(text),
         max_tokens=embedder.max_tokens - SPECIAL_TOKENS,
         overlap_tokens=OVERLAP_TOKENS,
+        words_start=words_start,
     )
 
 
 def cut(source: IndexableEvent, embedder: Embedder) -> list[CutChunk]:
     """Return the chunks of an event, none when it has no words."""
-    text = source.event.body.text()
-    if not source.event.body.words().strip():
+    body = source.event.body
+    text = body.text()
+    if not body.words().strip():
         return []
+    spans = spans_of(text, embedder, words_start=len(body.label()))
     return [
         CutChunk(source, index, span, piece, content_hash(piece))
-        for index, span in enumerate(spans_of(text, embedder))
+        for index, span in enumerate(spans)
         if (piece := text[span.start : span.end])
     ]
 
