@@ -36,6 +36,12 @@ class TestJson:
             '{"id": 2, "ok": true}, {"id": 3, "ok": true}]',
         ]
 
+    def test_the_outermost_come_first(self) -> None:
+        text = "[[1, 2], [3, 4], [5, 6], [7, 8]]"
+
+        # After ten tokens, [3 would be cut from its neighbour.
+        assert cut(text, 10) == ["[[1, 2], ", "[3, 4], ", "[5, 6], ", "[7, 8]]"]
+
     def test_an_element_too_long_is_cut_between_its_own(self) -> None:
         text = '{"a": [1, 2, 3, 4, 5, 6, 7, 8], "b": 2}'
 
@@ -74,7 +80,7 @@ class TestJson:
         text = "find -> [[1, 1], [2, 2], [3, 3], [4, 4]]"
 
         assert find_seams(text).of_records is False
-        assert cut(text, 18, words_start=8) == ["find -> [[1, 1], [2, 2], ", "[3, 3], [4, 4]]"]
+        assert cut(text, 19, words_start=8) == ["find -> [[1, 1], [2, 2], ", "[3, 3], [4, 4]]"]
 
     @pytest.mark.parametrize(
         "text", ["[1, 2", '["a', "[1}", "[1], 2", "[INFO] a, b", '[1] and "more"', "[1]]", "["]
