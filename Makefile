@@ -135,6 +135,10 @@ bench-search: install ## Search, reads, contexts and recall, as JSON (EVENTS=200
 bench-branch: install ## Pages of a deep branch beside those of a trunk, as JSON (EVENTS=100000)
 	python -m tests.bench.branch --events $(or $(EVENTS),100000)
 
+.PHONY: bench-index
+bench-index: install ## The indexer beside the bare model, and bytes per chunk, as JSON (EVENTS=400)
+	python -m tests.bench.index --events $(or $(EVENTS),400)
+
 .PHONY: bench-quality
 bench-quality: install ## Retrieval quality on LoCoMo and LongMemEval (DATA=path), as JSON
 	python -m tests.bench.quality --data "$(DATA)" --questions $(or $(QUESTIONS),15) \
@@ -149,6 +153,7 @@ bench: install ## Every bench with short settings, and what falls short (DATA=pa
 	python -m tests.bench.write --seconds 2 --rounds 2
 	python -m tests.bench.search --events 5000 --tenants 10 --queries 50
 	python -m tests.bench.branch --events 20000 --reads 40
+	python -m tests.bench.index --events 60 --rounds 3
 	python -m tests.bench.quality --data "$(DATA)" --dialogues 2 --questions 3
 	python -m tests.bench.formats --data "$(DATA)"
 	python -m tests.bench.summary

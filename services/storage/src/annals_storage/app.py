@@ -84,6 +84,7 @@ def _indexer(adapters: Adapters, settings: StorageSettings) -> Indexer:
         vectors=adapters.vectors,
         embedder=adapters.embedder,
         sparse=adapters.sparse,
+        max_chunks=settings.index_max_chunks_per_event,
     )
     owner = settings.indexer_name or socket.gethostname()
     return Indexer(outbox=outbox, mirror=mirror, owner=owner)

@@ -67,6 +67,9 @@ class StorageSettings(BaseSettings):
         SecretStr("{}"), description="JSON object: what fsspec needs besides, as keys and endpoint"
     )
     run_indexer: bool = Field(default=True, description="index in this process too")
+    index_max_chunks_per_event: int = Field(
+        512, ge=1, le=10_000, description="chunks embedded of one event; later words are left out"
+    )
     indexer_name: str = Field("", description="tells indexers' leases apart; empty: the host name")
 
     @field_validator("database_url")

@@ -11,11 +11,14 @@ from annals_storage.domain.indexing import ChunkRow, IndexableEvent
 from annals_storage.domain.mirror import made_of
 from annals_storage.domain.search import ChunkPoint
 from annals_storage.indexer.embeddings import Embedding, content_hash, to_bytes
+from annals_storage.indexer.metrics import TRUNCATED_EVENTS
 from annals_storage.ports.embedding import Embedder, SparseEncoder
 
 SPECIAL_TOKENS = 2
 """[CLS] and [SEP], which the model adds to every text."""
 OVERLAP_TOKENS = 32
+MAX_CHUNKS = 512
+"""Of an event, unless the settings say otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,24 +32,37 @@ class CutChunk:
     content_hash: bytes
 
 
-def spans_of(text: str, embedder: Embedder) -> list[ChunkSpan]:
-    """Return the pieces of a text that fit the model's window."""
+def spans_of(
+    text: str, embedder: Embedder, *, words_start: int = 0, max_chunks: int | None = None
+) -> list[ChunkSpan]:
+    """Return the pieces of a text that fit the model's window, the first `max_chunks` of them.
+
+    `words_start`: where what has a structure of its own begins.
+    """
     return chunk_spans(
         text,
         embedder.token_spans(text),
         max_tokens=embedder.max_tokens - SPECIAL_TOKENS,
         overlap_tokens=OVERLAP_TOKENS,
+        max_chunks=max_chunks,
+        words_start=words_start,
     )
 
 
-def cut(source: IndexableEvent, embedder: Embedder) -> list[CutChunk]:
-    """Return the chunks of an event, none when it has no words."""
-    text = source.event.body.text()
-    if not source.event.body.words().strip():
+def cut(
+    source: IndexableEvent, embedder: Embedder, *, max_chunks: int = MAX_CHUNKS
+) -> list[CutChunk]:
+    """Return the first `max_chunks` chunks of an event, none when it has no words."""
+    body = source.event.body
+    text = body.text()
+    if not body.words().strip():
         return []
+    spans = spans_of(text, embedder, words_start=len(body.label()), max_chunks=max_chunks)
+    if spans and spans[-1].end < len(text.rstrip()):
+        TRUNCATED_EVENTS.inc()
     return [
         CutChunk(source, index, span, piece, content_hash(piece))
-        for index, span in enumerate(spans_of(text, embedder))
+        for index, span in enumerate(spans)
         if (piece := text[span.start : span.end])
     ]
 

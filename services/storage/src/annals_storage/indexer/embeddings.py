@@ -16,6 +16,8 @@ from annals_storage.ports.embedding import Embedder
 
 FLOAT16 = np.dtype("<f2")
 HASH_BYTES = 16
+EMBED_TEXTS = 256
+"""Embedded at a time. The tokens of a text take 100 KB until only their signs are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +52,12 @@ async def embeddings_by_hash(
         for key in texts
         if key in stored
     }
-    fresh = [key for key in texts if key not in found]
-    if fresh:
+    fresh = sorted((key for key in texts if key not in found), key=lambda key: len(texts[key]))
+    for first in range(0, len(fresh), EMBED_TEXTS):
+        some = fresh[first : first + EMBED_TEXTS]
         with EMBED_SECONDS.time():
-            vectors, tokens = await embedder.embed_tokens([texts[key] for key in fresh])
-        EMBEDDED_CHUNKS.inc(len(fresh))
-        made = zip(fresh, vectors, tokens, strict=True)
+            vectors, tokens = await embedder.embed_tokens([texts[key] for key in some])
+        EMBEDDED_CHUNKS.inc(len(some))
+        made = zip(some, vectors, tokens, strict=True)
         found |= {key: Embedding(vector, pack_signs(own)) for key, vector, own in made}
     return found

@@ -12,6 +12,9 @@ EMBEDDED_CHUNKS = Counter("annals_indexer_chunks_total", "Chunks embedded.")
 REUSED_CHUNKS = Counter(
     "annals_indexer_reused_chunks_total", "Chunks mirrored with an embedding made before."
 )
+TRUNCATED_EVENTS = Counter(
+    "annals_indexer_truncated_events_total", "Events mirrored whose last words were left out."
+)
 EMBED_SECONDS = Histogram(
     "annals_indexer_embed_seconds", "Time to embed one batch.",
     buckets=(0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from annals_storage.domain.indexing import IndexableEvent, KnownChunks, OutboxEntry, OutboxKind
-from annals_storage.indexer.chunker import CutChunk, chunk_point, chunk_row, cut
+from annals_storage.indexer.chunker import MAX_CHUNKS, CutChunk, chunk_point, chunk_row, cut
 from annals_storage.indexer.embeddings import Embedding, embeddings_by_hash
 from annals_storage.indexer.memories import MemoryMirror
 from annals_storage.indexer.metrics import INDEXED_EVENTS, REUSED_CHUNKS
@@ -20,10 +20,18 @@ class Mirror:
     """Brings events, conversations and memories into the engine, or takes them out."""
 
     def __init__(
-        self, *, outbox: Outbox, vectors: VectorIndex, embedder: Embedder, sparse: SparseEncoder
+        self,
+        *,
+        outbox: Outbox,
+        vectors: VectorIndex,
+        embedder: Embedder,
+        sparse: SparseEncoder,
+        max_chunks: int = MAX_CHUNKS,
     ) -> None:
+        """`max_chunks`: of an event; what its later words say is not searched."""
         self._outbox, self._vectors = outbox, vectors
         self._embedder, self._sparse = embedder, sparse
+        self._max_chunks = max_chunks
         self._memories = MemoryMirror(outbox=outbox, vectors=vectors, embedder=embedder)
 
     async def refresh(self, entries: Sequence[OutboxEntry]) -> None:
@@ -94,7 +102,11 @@ class Mirror:
         return [(chunk, embeddings[chunk.content_hash]) for chunk in chunks]
 
     def _cut(self, sources: Sequence[IndexableEvent]) -> list[CutChunk]:
-        return [chunk for source in sources for chunk in cut(source, self._embedder)]
+        return [
+            chunk
+            for source in sources
+            for chunk in cut(source, self._embedder, max_chunks=self._max_chunks)
+        ]
 
 
 def _may_be_half_done(entry: OutboxEntry) -> bool:
