@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import grpc.aio
 
@@ -22,12 +23,12 @@ from annals_storage.app_events import add_events
 from annals_storage.app_lifecycle import lifecycle
 from annals_storage.commands.authentication import Authenticate
 from annals_storage.commands.end_users import IdentifyEndUser
+from annals_storage.commands.erasing_everywhere import ErasureEverywhere
 from annals_storage.commands.exporting import ExportConversation
 from annals_storage.commands.forking import ForkConversation
+from annals_storage.commands.generations import OfServing, OpenGeneration
 from annals_storage.commands.importing import ImportConversations
 from annals_storage.commands.memories import SearchMemories
-from annals_storage.commands.mirror_erasure import EngineErasure
-from annals_storage.commands.query_embedding import QueryEmbeddings
 from annals_storage.commands.ranking import RankEvents
 from annals_storage.commands.reading_back import ReadBack
 from annals_storage.commands.searching import SearchEvents
@@ -166,7 +167,7 @@ def _transfer(shared: Shared) -> TransferHandler:
             store,
             cold,
             shared.live.notifications,
-            embedding_dimensions=shared.adapters.embedder.dimensions,
+            embedding_dimensions=lambda: shared.adapters.embedder.dimensions,
         ),
     )
 
@@ -185,48 +186,58 @@ def _add_records(server: grpc.aio.Server, shared: Shared) -> None:
 
 
 def _add_searches(server: grpc.aio.Server, shared: Shared) -> None:
-    embeddings = QueryEmbeddings(shared.adapters.embedder)
-    memory_service_pb2_grpc.add_MemoryServiceServicer_to_server(
-        _memories(shared, embeddings), server
-    )
+    memory_service_pb2_grpc.add_MemoryServiceServicer_to_server(_memories(shared), server)
     search_service_pb2_grpc.add_SearchServiceServicer_to_server(
         compose(
             search_service_pb2_grpc.SearchServiceServicer,
-            SearchHandler(_search(shared, embeddings), shared.search_log),
+            SearchHandler(
+                OfServing(shared.adapters.generations, partial(_search, shared)), shared.search_log
+            ),
             SearchLogHandler(PostgresSearchLog(shared.database)),
         ),
         server,
     )
 
 
-def _memories(shared: Shared, embeddings: QueryEmbeddings) -> MemoryHandler:
-    adapters, memories = shared.adapters, PostgresMemories(shared.database)
-    search = SearchMemories(
-        embeddings=embeddings, vectors=adapters.vectors, memories=memories, outbox=shared.outbox
+def _memories(shared: Shared) -> MemoryHandler:
+    generations, memories = shared.adapters.generations, PostgresMemories(shared.database)
+
+    def search(serving: OpenGeneration) -> SearchMemories:
+        return SearchMemories(
+            embeddings=serving.embeddings,
+            vectors=serving.vectors,
+            memories=memories,
+            outbox=shared.outbox,
+        )
+
+    def space() -> EmbeddingSpace:
+        model = generations.serving.generation.model
+        return EmbeddingSpace(model.name, model.dimensions)
+
+    return MemoryHandler(
+        memories, search=OfServing(generations, search), search_log=shared.search_log, space=space
     )
-    space = EmbeddingSpace(adapters.embedder.model, adapters.embedder.dimensions)
-    return MemoryHandler(memories, search=search, search_log=shared.search_log, space=space)
 
 
-def _search(shared: Shared, embeddings: QueryEmbeddings) -> SearchEvents:
-    adapters, as_stored = shared.adapters, PostgresHits(shared.database)
+def _search(shared: Shared, serving: OpenGeneration) -> SearchEvents:
+    as_stored = PostgresHits(shared.database, serving.generation.model.name)
     rank = RankEvents(
-        embeddings=embeddings,
-        sparse=adapters.sparse,
-        vectors=adapters.vectors,
+        embeddings=serving.embeddings,
+        sparse=shared.adapters.sparse,
+        vectors=serving.vectors,
         rescoring=PostgresRescoring(shared.database),
     )
-    read_back = ReadBack(shared.warm(PostgresHits(shared.database)), as_stored)
+    read_back = ReadBack(shared.warm(as_stored), as_stored)
     return SearchEvents(rank=rank, read_back=read_back, views=as_stored, outbox=shared.outbox)
 
 
 def _add_lifecycle(server: grpc.aio.Server, shared: Shared, authenticate: Authenticate) -> None:
     adapters = shared.adapters
-    engine = EngineErasure(adapters.vectors)
+    engine = ErasureEverywhere(adapters.generations)
     lifecycle(
         adapters.database, engine, adapters.cold, forget_key=authenticate.forget_key
     ).register(server, engine)
     index_service_pb2_grpc.add_IndexServiceServicer_to_server(
-        IndexHandler(outbox=shared.outbox, vectors=adapters.vectors, embedder=adapters.embedder),
+        IndexHandler(outbox=shared.outbox, generations=adapters.generations),
         server,
     )

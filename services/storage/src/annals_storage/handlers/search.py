@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 from uuid import UUID
 
@@ -21,8 +22,7 @@ from annals_common.validation import (
 )
 from annals_storage.commands.freshness import FRESHNESS_TIMEOUT_SECONDS
 from annals_storage.commands.search_log import SearchLog
-from annals_storage.commands.searching import SearchEvents
-from annals_storage.domain.event_search import Hit, Search
+from annals_storage.domain.event_search import Hit, Search, SearchResult
 from annals_storage.domain.search import SearchScope
 from annals_storage.domain.search_log import SearchLogKind
 from annals_storage.handlers.access import data_tenant
@@ -44,7 +44,9 @@ FRESHNESS_SHARE = 0.5
 class SearchHandler:
     """Translates; the use case is commands.searching."""
 
-    def __init__(self, search: SearchEvents, search_log: SearchLog) -> None:
+    def __init__(
+        self, search: Callable[[Search], Awaitable[SearchResult]], search_log: SearchLog
+    ) -> None:
         self._search, self._search_log = search, search_log
 
     async def SearchEvents(

@@ -1,0 +1,64 @@
+"""Mirrors into every generation there is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from annals_storage.commands.generations import Generations, OpenGeneration, same
+from annals_storage.commands.vectors_together import WrittenTogether
+from annals_storage.domain.generations import GenerationState, MirrorPlace
+from annals_storage.domain.indexing import OutboxEntry
+from annals_storage.indexer.mirror import Mirror
+from annals_storage.ports.embedding import SparseEncoder
+from annals_storage.ports.outbox import Outbox
+
+
+class LiveMirror:
+    """`Mirror` into all generations, once for each model.
+
+    It returns only when the generations it wrote to are still all there are. So an entry of the
+    outbox that is acknowledged was mirrored into each of them; or, if one came after that look,
+    everything the entry stands for was in PostgreSQL before that one was begun (ADR 0011).
+    """
+
+    def __init__(self, *, outbox: Outbox, generations: Generations, sparse: SparseEncoder) -> None:
+        self._outbox, self._generations, self._sparse = outbox, generations, sparse
+
+    async def refresh(self, entries: Sequence[OutboxEntry]) -> None:
+        """Mirror these entries of one tenant as their rows are now; safe to repeat."""
+        while True:
+            seen = self._generations.live
+            for mirror in self._mirrors(seen):
+                await mirror.refresh(entries)
+            await self._generations.refresh()
+            if same(seen, self._generations.live):
+                return
+
+    def _mirrors(self, live: Sequence[OpenGeneration]) -> Iterator[Mirror]:
+        models = {each.generation.model.name for each in live}
+        ordered = sorted(live, key=_chunks_of)
+        for chunks_of, group in groupby(ordered, key=_chunks_of):
+            own = tuple(group)
+            model = own[0].generation.model.name
+            place = MirrorPlace(
+                chunks_of=chunks_of,
+                other_models=tuple(sorted(models - {model})),
+                is_serving=any(e.generation.state is GenerationState.SERVING for e in own),
+            )
+            yield Mirror(
+                outbox=self._outbox,
+                vectors=_together(own),
+                embedder=own[0].embedder,
+                sparse=self._sparse,
+                place=place,
+            )
+
+
+def _together(group: Sequence[OpenGeneration]) -> WrittenTogether:
+    collections = [each.vectors for each in group]
+    return WrittenTogether(lambda: collections)
+
+
+def _chunks_of(each: OpenGeneration) -> int:
+    return each.generation.chunks_of
