@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from typing import TypeVar
 from uuid import UUID
 
-from annals_storage.commands.generations import Generations
+from annals_common.errors import DependencyUnavailableError
+from annals_storage.commands.generations import Generations, same
 from annals_storage.commands.mirror_erasure import EngineErasure
 from annals_storage.domain.erasure import Counts
+
+FoundT = TypeVar("FoundT")
 
 
 class ErasureEverywhere:
@@ -47,13 +51,20 @@ class ErasureEverywhere:
         return await self._counted(lambda each: each.count_tenant(tenant_id))
 
     async def _erased(self, erase: Callable[[EngineErasure], Awaitable[Counts]]) -> Counts:
-        found = [await erase(each) for each in await self._engines()]
-        return {"vectors": sum(counts["vectors"] for counts in found)}
+        return {"vectors": sum(counts["vectors"] for counts in await self._of_each(erase))}
 
     async def _counted(self, count: Callable[[EngineErasure], Awaitable[int]]) -> int:
-        return sum([await count(each) for each in await self._engines()])
+        return sum(await self._of_each(count))
 
-    async def _engines(self) -> list[EngineErasure]:
-        # As of now: one that has just come may hold what is to go.
-        await self._generations.refresh()
-        return [EngineErasure(each.vectors) for each in self._generations.live]
+    async def _of_each(self, work: Callable[[EngineErasure], Awaitable[FoundT]]) -> list[FoundT]:
+        while True:
+            # As of now: one that has just come may hold what is to go.
+            await self._generations.refresh()
+            seen = self._generations.live
+            try:
+                return [await work(EngineErasure(each.vectors)) for each in seen]
+            except DependencyUnavailableError:
+                # One that went meanwhile does not answer, and need not.
+                await self._generations.refresh()
+                if same(seen, self._generations.live):
+                    raise

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
+from annals_common.errors import DependencyUnavailableError
 from annals_storage.commands.generations import Generations, OpenGeneration, same
 from annals_storage.commands.vectors_together import WrittenTogether
 from annals_storage.domain.generations import GenerationState, MirrorPlace
@@ -27,13 +28,22 @@ class LiveMirror:
 
     async def refresh(self, entries: Sequence[OutboxEntry]) -> None:
         """Mirror these entries of one tenant as their rows are now; safe to repeat."""
-        while True:
-            seen = self._generations.live
+        while not await self._refreshed(entries):
+            pass
+
+    async def _refreshed(self, entries: Sequence[OutboxEntry]) -> bool:
+        seen = self._generations.live
+        try:
             for mirror in self._mirrors(seen):
                 await mirror.refresh(entries)
+        except DependencyUnavailableError:
+            # One that went meanwhile does not answer, and need not.
             await self._generations.refresh()
             if same(seen, self._generations.live):
-                return
+                raise
+            return False
+        await self._generations.refresh()
+        return same(seen, self._generations.live)
 
     def _mirrors(self, live: Sequence[OpenGeneration]) -> Iterator[Mirror]:
         models = {each.generation.model.name for each in live}
