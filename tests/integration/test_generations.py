@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from tests.support.appending import append
 from tests.support.generations import FACTS, Life, command
 from tests.support.indexing import EmbeddingWork, indexed
 from tests.support.scratch import as_tenant
@@ -19,6 +20,7 @@ from tests.support.storage import (
 )
 from tests.support.waiting import eventually
 
+from annals_client import user
 from annals_local.postgres import LocalPostgres
 from annals_storage.app_adapters import mirror_parts
 from annals_storage.commands.verifying import VerifyMirror
@@ -180,18 +182,27 @@ async def test_a_client_searches_and_writes_through_a_change_of_the_model(
 
 
 @pytest.fixture
-async def held(own_postgres: LocalPostgres, life: Life) -> AsyncIterator[None]:
+async def quiet(renewed: RunningStorage) -> AsyncIterator[Tenant]:
+    """A tenant of the service with one event."""
+    async with fresh_tenant(renewed) as tenant:
+        await append(tenant.raw, "", user("one"))
+        await indexed(tenant)
+        yield tenant
+
+
+@pytest.fixture
+async def held(own_postgres: LocalPostgres, quiet: Tenant) -> AsyncIterator[None]:
     """A change that nobody mirrors while the test runs: no build comes to its end."""
-    tenant_id = life.tenant.tenant_id
+    tenant_id = quiet.tenant_id
     as_tenant(own_postgres.app_url, tenant_id, _HOLD, [tenant_id])
     yield
     as_tenant(own_postgres.app_url, tenant_id, _LET_GO, [])
 
 
 async def test_one_is_built_at_a_time_and_may_be_given_up(
-    renewed: RunningStorage, life: Life, own_postgres: LocalPostgres, held: None
+    renewed: RunningStorage, quiet: Tenant, own_postgres: LocalPostgres, held: None
 ) -> None:
-    status = life.tenant.client.index.status
+    status = quiet.client.index.status
     serving = (await status()).serving_generation
     begun = await rebuild(own_postgres, renewed, "--no-wait")
     building = await eventually(status, lambda now: now.build_progress == 1.0)
@@ -218,7 +229,7 @@ async def replaced_by_nothing(storage: RunningStorage, serving: int) -> None:
 
 
 async def test_what_fails_since_it_was_begun_keeps_it_from_serving(
-    renewed: RunningStorage, life: Life, own_postgres: LocalPostgres, held: None
+    renewed: RunningStorage, quiet: Tenant, own_postgres: LocalPostgres, held: None
 ) -> None:
     store = PostgresGenerations(renewed.adapters.database)
     [serving] = await store.all()
@@ -226,9 +237,9 @@ async def test_what_fails_since_it_was_begun_keeps_it_from_serving(
     assert building is not None
     await eventually(store.all, lambda rows: rows[-1].sources_total is not None)
 
-    as_tenant(own_postgres.app_url, life.tenant.tenant_id, _PARK, [])
+    as_tenant(own_postgres.app_url, quiet.tenant_id, _PARK, [])
     stuck = await eventually(store.all, lambda rows: rows[-1].problem)
-    as_tenant(own_postgres.app_url, life.tenant.tenant_id, _LET_GO, [])
-    await replaced(renewed, life.tenant, building.number)
+    as_tenant(own_postgres.app_url, quiet.tenant_id, _LET_GO, [])
+    await replaced(renewed, quiet, building.number)
 
     assert stuck[-1].problem == "1 changes were parked since it was begun"

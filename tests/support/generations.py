@@ -19,8 +19,8 @@ from annals_client import user
 from annals_local.postgres import LocalPostgres
 
 TOPICS = ("otter", "ferry", "quince", "turbine", "glacier", "violin", "harbour", "saffron")
-FACTS = 160
-CHANGED = 40
+FACTS = 60
+CHANGED = 16
 PATIENCE_S = 60.0
 MEMORY = "The lighthouse keeper prefers rye bread"
 
@@ -91,7 +91,7 @@ class Life:
 
     async def _search(self, over: asyncio.Event) -> None:
         while not over.is_set():
-            for event_id, text in list(self.kept.items())[:: FACTS // 20]:
+            for event_id, text in list(self.kept.items())[:: FACTS // 15]:
                 found = await self.tenant.client.search.events(text, limit=5, timeout=PATIENCE_S)
                 assert event_id in {hit.event.event_id for hit in found.hits}, text
                 memory = await find(self.tenant, MEMORY, freshness="SEARCH_FRESHNESS_UNSPECIFIED")

@@ -25,6 +25,8 @@ class LiveMirror:
 
     def __init__(self, *, outbox: Outbox, generations: Generations, sparse: SparseEncoder) -> None:
         self._outbox, self._generations, self._sparse = outbox, generations, sparse
+        self._seen: Sequence[OpenGeneration] = ()
+        self._mirrors: list[Mirror] = []
 
     async def refresh(self, entries: Sequence[OutboxEntry]) -> None:
         """Mirror these entries of one tenant as their rows are now; safe to repeat."""
@@ -34,7 +36,7 @@ class LiveMirror:
     async def _refreshed(self, entries: Sequence[OutboxEntry]) -> bool:
         seen = self._generations.live
         try:
-            for mirror in self._mirrors(seen):
+            for mirror in self._mirrors_of(seen):
                 await mirror.refresh(entries)
         except DependencyUnavailableError:
             # One that went meanwhile does not answer, and need not.
@@ -45,7 +47,12 @@ class LiveMirror:
         await self._generations.refresh()
         return same(seen, self._generations.live)
 
-    def _mirrors(self, live: Sequence[OpenGeneration]) -> Iterator[Mirror]:
+    def _mirrors_of(self, seen: Sequence[OpenGeneration]) -> list[Mirror]:
+        if not same(seen, self._seen):
+            self._seen, self._mirrors = seen, list(self._made(seen))
+        return self._mirrors
+
+    def _made(self, live: Sequence[OpenGeneration]) -> Iterator[Mirror]:
         models = {each.generation.model.name for each in live}
         ordered = sorted(live, key=_chunks_of)
         for chunks_of, group in groupby(ordered, key=_chunks_of):
