@@ -13,7 +13,11 @@ import structlog
 
 from annals_common.errors import DependencyUnavailableError
 from annals_storage.commands.building import BuildGeneration, BuildParts
-from annals_storage.commands.generations import Generations, OpenGeneration
+from annals_storage.commands.generations import (
+    Generations,
+    GenerationUnusableError,
+    OpenGeneration,
+)
 from annals_storage.commands.mirror_report import MirrorParts
 from annals_storage.commands.removing import RemoveGeneration
 from annals_storage.domain.generations import EmbeddingModel, MirrorGeneration
@@ -79,14 +83,9 @@ class SettingsModels:
         return _model(name, directory, self._ready[name])
 
     async def load(self, model: EmbeddingModel) -> FastembedEmbedder:
-        """Return it, ready. Raises DependencyUnavailableError with what went wrong as its cause."""
-        if ready := self._ready.pop(model.name, None):
-            return ready
-        try:
-            return await load_model(self._settings, model.name, model.directory)
-        except Exception as error:
-            log.error("model not loaded", model=model.name, cause=str(error))  # noqa: TRY400
-            raise DependencyUnavailableError(f"embedding model {model.name}") from error
+        """Return it, ready. Raises what loading it raises."""
+        ready = self._ready.pop(model.name, None)
+        return ready or await load_model(self._settings, model.name, model.directory)
 
 
 class EdgeEngines:
@@ -164,7 +163,7 @@ async def open_generations(
 ) -> Generations:
     """Open what is searched and written to; a new installation gets the model of the settings.
 
-    Raises what loading the model raises.
+    Raises what loading the model or opening the engine raises, where it is what is searched.
     """
     store, models = PostgresGenerations(database), SettingsModels(settings)
     if not await store.all():
@@ -173,9 +172,9 @@ async def open_generations(
     stack.push_async_callback(generations.close)
     try:
         await generations.refresh()
-    except DependencyUnavailableError as error:
-        if not generations.live:
-            raise error.__cause__ or error from None
+    except GenerationUnusableError as error:
+        if not generations.live and error.__cause__:
+            raise error.__cause__ from None
         # Another one than what is searched: indexing waits for it, searching does not.
         log.warning("generations of the mirror", cause=error.message)
     _tell_of_setting(settings, generations)

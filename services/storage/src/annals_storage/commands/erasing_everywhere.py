@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import TypeVar
 from uuid import UUID
 
@@ -56,15 +56,20 @@ class ErasureEverywhere:
     async def _counted(self, count: Callable[[EngineErasure], Awaitable[int]]) -> int:
         return sum(await self._of_each(count))
 
-    async def _of_each(self, work: Callable[[EngineErasure], Awaitable[FoundT]]) -> list[FoundT]:
-        while True:
-            # As of now: one that has just come may hold what is to go.
-            await self._generations.refresh()
-            seen = self._generations.live
+    async def _of_each(
+        self, work: Callable[[EngineErasure], Awaitable[FoundT]]
+    ) -> Iterable[FoundT]:
+        done: dict[int, FoundT] = {}
+        while due := [each for each in self._generations.live if each.number not in done]:
             try:
-                return [await work(EngineErasure(each.vectors)) for each in seen]
+                for each in due:
+                    done[each.number] = await work(EngineErasure(each.vectors))
             except DependencyUnavailableError:
                 # One that went meanwhile does not answer, and need not.
                 await self._generations.refresh()
-                if same(seen, self._generations.live):
+                if same(due, [each for each in self._generations.live if each.number not in done]):
                     raise
+            else:
+                # One that came meanwhile may hold what is to go.
+                await self._generations.refresh()
+        return done.values()

@@ -27,6 +27,15 @@ FoundT = TypeVar("FoundT")
 log = structlog.get_logger()
 
 
+class GenerationUnusableError(DependencyUnavailableError):
+    """Its model cannot be loaded, or its collection not be opened; the cause says why."""
+
+    def __init__(self, generation: MirrorGeneration, cause: Exception) -> None:
+        super().__init__(f"generation {generation.number} of the mirror")
+        self.__cause__ = cause
+        log.error("generation not opened", generation=generation.number, cause=str(cause))
+
+
 @dataclass(frozen=True, slots=True)
 class OpenGeneration:
     """A generation with its collection and its model."""
@@ -35,6 +44,11 @@ class OpenGeneration:
     vectors: VectorIndex
     embedder: LoadedEmbedder
     embeddings: QueryEmbeddings
+
+    @property
+    def number(self) -> int:
+        """The generation's."""
+        return self.generation.number
 
 
 class Generations:
@@ -76,8 +90,8 @@ class Generations:
     async def refresh(self) -> None:
         """Open what has come, let go of what goes, see what serves.
 
-        Raises DependencyUnavailableError when PostgreSQL or an engine does not answer, or a model
-        cannot be loaded; what is open then stays so.
+        Raises DependencyUnavailableError when PostgreSQL or an engine does not answer, and
+        GenerationUnusableError when a model or a collection is no good; the others are opened.
         """
         async with self._lock:
             rows = await self._store.all()
@@ -99,8 +113,8 @@ class Generations:
             await asyncio.sleep(REFRESH_SECONDS)
             try:
                 await self.refresh()
-            except DependencyUnavailableError as error:
-                log.warning("generations of the mirror", cause=error.message)
+            except (DependencyUnavailableError, TimeoutError) as error:
+                log.warning("generations of the mirror", cause=str(error))
 
     async def close(self) -> None:
         """Let go of all of them."""
@@ -116,6 +130,8 @@ class Generations:
                 self._open[row.number] = await self._opened(row)
             except DependencyUnavailableError as error:
                 failures.append(error)
+            except Exception as error:  # noqa: BLE001 - whatever it is, the others are opened
+                failures.append(GenerationUnusableError(row, error))
         if failures:
             raise failures[0]
 
@@ -155,9 +171,8 @@ class OfServing(Generic[AskedT, FoundT]):
     async def __call__(self, asked: AskedT) -> FoundT:
         """Return what the use case returns."""
         serving = self._generations.serving
-        number = serving.generation.number
-        if self._made is None or self._made[0] != number:
-            self._made = number, self._make(serving)
+        if self._made is None or self._made[0] != serving.number:
+            self._made = serving.number, self._make(serving)
         return await self._made[1](asked)
 
 
@@ -167,4 +182,4 @@ def same(before: Sequence[OpenGeneration], after: Sequence[OpenGeneration]) -> b
 
 
 def _states(these: Sequence[OpenGeneration]) -> list[tuple[int, GenerationState]]:
-    return [(each.generation.number, each.generation.state) for each in these]
+    return [(each.number, each.generation.state) for each in these]

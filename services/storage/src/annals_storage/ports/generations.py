@@ -114,4 +114,4 @@ class Models(Protocol):
     """Embedding models."""
 
     async def load(self, model: EmbeddingModel) -> LoadedEmbedder:
-        """Return it, ready. Raises DependencyUnavailableError with what went wrong as its cause."""
+        """Return it, ready. Raises what loading it raises."""
