@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
 
@@ -12,8 +12,10 @@ import pytest
 from qdrant_client import AsyncQdrantClient
 from tests.contract.vector_points import DIMENSIONS
 
+from annals_common.errors import DependencyUnavailableError
 from annals_storage.ports.vectors import VectorIndex
 from annals_storage.vectors.edge import EdgeVectorIndex
+from annals_storage.vectors.edge_shard import shard_folder
 from annals_storage.vectors.server import ServerVectorIndex, connect
 
 SERVER_URL = os.environ.get("ANNALS_TEST_QDRANT_URL")
@@ -35,7 +37,53 @@ async def opened(engine: str, directory: Path) -> AsyncIterator[VectorIndex]:
     try:
         yield index
     finally:
-        await index.close()
+        await _let_go(index)
+
+
+@asynccontextmanager
+async def opened_beside(
+    engine: str, directory: Path, dimensions: tuple[int, int]
+) -> AsyncIterator[tuple[VectorIndex, VectorIndex]]:
+    """Two generations of one installation, created from scratch."""
+    first, second = _generations(engine, directory, dimensions)
+    try:
+        await first.open()
+        await second.open()
+        yield first, second
+    finally:
+        await _let_go(second)
+        await _let_go(first)
+
+
+def _generations(
+    engine: str, directory: Path, dimensions: tuple[int, int]
+) -> tuple[VectorIndex, VectorIndex]:
+    if engine == "edge":
+        first, second = (
+            EdgeVectorIndex(shard_folder(directory, number), dimensions=length)
+            for number, length in enumerate(dimensions, start=1)
+        )
+        return first, second
+    local = AsyncQdrantClient(":memory:") if engine == "local" else None
+    collection = f"contract_{uuid4().hex}"
+    one, other = (
+        ServerVectorIndex(
+            local or connect(SERVER_URL or ""),
+            collection=collection,
+            dimensions=length,
+            generation=number,
+        )
+        for number, length in enumerate(dimensions, start=1)
+    )
+    return one, other
+
+
+async def _let_go(index: VectorIndex) -> None:
+    """Leave nothing on a server that others use, too."""
+    if isinstance(index, ServerVectorIndex):
+        with suppress(DependencyUnavailableError):
+            await index.drop()
+    await index.close()
 
 
 async def _make(engine: str, directory: Path) -> VectorIndex:

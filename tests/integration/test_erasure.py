@@ -311,7 +311,9 @@ class TestReceipts:
     ) -> None:
         stored = await append(tenant.raw, "", user("one"), user("two"))
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(type(storage.adapters.vectors), "delete_conversation", breaks)
+            patch.setattr(
+                type(storage.adapters.generations.serving.vectors), "delete_conversation", breaks
+            )
             refused = await failure(erase_conversation(tenant.raw, stored.conversation_id))
         [started] = (await tenant.raw.call("ListErasureReceipts")).receipts
 

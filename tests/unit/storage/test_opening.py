@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from annals_common.errors import DependencyUnavailableError
-from annals_storage import app_adapters
+from annals_storage import app_mirrors
 
 
 class Absent:
@@ -24,13 +24,13 @@ class Absent:
 
 @pytest.fixture(autouse=True)
 def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(app_adapters, "RETRY_SECONDS", 0.0)
+    monkeypatch.setattr(app_mirrors, "RETRY_SECONDS", 0.0)
 
 
 async def test_it_is_waited_for() -> None:
     absent = Absent()
 
-    await app_adapters._open_patiently(cast("Any", absent), None)
+    await app_mirrors.open_patiently(cast("Any", absent), None)
 
     assert absent.asked == 3
 
@@ -39,6 +39,6 @@ async def test_attempts_are_counted() -> None:
     absent = Absent()
 
     with pytest.raises(DependencyUnavailableError):
-        await app_adapters._open_patiently(cast("Any", absent), 2)
+        await app_mirrors.open_patiently(cast("Any", absent), 2)
 
     assert absent.asked == 2

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
 from typing import TypeVar
 from uuid import UUID
 
@@ -19,28 +19,23 @@ from annals_common.server import until_signal
 from annals_common.settings import describe_settings, load_settings
 from annals_common.tokenizers import EncodingUnavailableError
 from annals_storage.app import StorageApp, run_indexer
-from annals_storage.app_adapters import (
-    VECTORS_FOLDER,
-    mirror_parts,
-    open_adapters,
-    open_embedder,
-)
+from annals_storage.app_adapters import admin_database, open_adapters
 from annals_storage.app_lifecycle import lifecycle, open_cold_storage
+from annals_storage.app_rebuild import rebuild_command, summary, verify_generations
 from annals_storage.cold.objects import ColdStorageUrlError
-from annals_storage.commands.mending import MendMirror
 from annals_storage.commands.mirror_erasure import OutboxErasure
 from annals_storage.commands.retaining import Maintain
 from annals_storage.commands.tenancy import CreateTenant
-from annals_storage.commands.verifying import VerifyMirror, reindex
+from annals_storage.commands.verifying import reindex
 from annals_storage.embedding.golden import GoldenMismatchError
 from annals_storage.embedding.minilm import ModelUnavailableError
-from annals_storage.postgres.database import Database, sql
-from annals_storage.postgres.guard import SchemaOutdatedError, UnsafeRoleError, check_database
+from annals_storage.postgres.database import sql
+from annals_storage.postgres.guard import SchemaOutdatedError, UnsafeRoleError
 from annals_storage.postgres.migrator import MigrationError, migrate
 from annals_storage.postgres.outbox import PostgresOutbox
 from annals_storage.postgres.tenants import PostgresTenants
 from annals_storage.settings import StorageSettings
-from annals_storage.vectors.edge_shard import ShardError, optimize_offline
+from annals_storage.vectors.edge_shard import ShardError, optimize_offline, shard_folders
 from annals_storage.vectors.errors import CollectionMismatchError
 
 T = TypeVar("T")
@@ -141,12 +136,12 @@ def verify(tenant_id: UUID | None, *, repair: bool) -> None:
     async def act(settings: StorageSettings) -> bool:
         async with AsyncExitStack() as stack:
             _require_mirror(settings)
-            parts = mirror_parts(await open_adapters(settings, stack, attempts=1))
-            mend = MendMirror(parts) if repair else None
-            command = VerifyMirror(parts, mend=mend, progress=_say)
-            report = await command(tenant_id)
-        click.echo(json.dumps(report.as_dict(), indent=2))
-        return report.is_clean
+            adapters = await open_adapters(settings, stack, attempts=1)
+            reports = await verify_generations(
+                adapters, tenant_id, is_repaired=repair, progress=_say
+            )
+        click.echo(json.dumps(summary(reports), indent=2))
+        return all(report.is_clean for report in reports.values())
 
     if not _run(act):
         sys.exit(1)
@@ -154,12 +149,11 @@ def verify(tenant_id: UUID | None, *, repair: bool) -> None:
 
 def _require_mirror(settings: StorageSettings) -> None:
     """Leave when there is no embedded engine to look at: all would seem to be missing."""
-    shard = settings.data_dir / VECTORS_FOLDER
-    if settings.vector_engine == "edge" and not shard.is_dir():
+    if settings.vector_engine == "edge" and not shard_folders(settings.data_dir):
         sys.exit(
-            f"there is no vector shard at {shard.absolute()}: set ANNALS_STORAGE_DATA_DIR to the "
-            "serving process's, or, if the mirror was lost, start storage and run "
-            "`annals-storage reindex`"
+            f"there is no vector shard in {settings.data_dir.absolute()}: set "
+            "ANNALS_STORAGE_DATA_DIR to the serving process's, or, if the mirror was lost, start "
+            "storage and run `annals-storage reindex`"
         )
 
 
@@ -170,7 +164,7 @@ def reindex_command() -> None:
 
 
 async def _reindex(settings: StorageSettings) -> None:
-    async with _database(settings) as database:
+    async with admin_database(settings) as database:
         count = await reindex(PostgresTenants(database), PostgresOutbox(database))
     click.echo(f"{count} conversations enqueued; `annals status` shows what waits")
 
@@ -184,12 +178,9 @@ def optimize() -> None:
 async def _optimize(settings: StorageSettings) -> None:
     if settings.vector_engine != "edge":
         raise click.UsageError("only the embedded engine is compacted here")
-    embedder = await open_embedder(settings)
-    try:
-        changed = optimize_offline(settings.data_dir / VECTORS_FOLDER, embedder.dimensions)
-    finally:
-        embedder.close()
-    click.echo("compacted" if changed else "nothing to compact")
+    # Of every generation: what was replaced may still be there.
+    changed = [optimize_offline(path) for path in shard_folders(settings.data_dir)]
+    click.echo("compacted" if any(changed) else "nothing to compact")
 
 
 @main.command()
@@ -199,7 +190,7 @@ def maintain(tenant_id: UUID | None, *, dry_run: bool) -> None:
     """Apply retention policies and print what was done; to be run daily. May run while serving."""
 
     async def act(settings: StorageSettings) -> None:
-        async with _database(settings, max_connections=MAINTENANCE_CONNECTIONS) as database:
+        async with admin_database(settings, max_connections=MAINTENANCE_CONNECTIONS) as database:
             # The engine may be another process's: its indexer works off what is enqueued.
             parts = lifecycle(
                 database,
@@ -224,7 +215,7 @@ def create_tenant(display_name: str) -> None:
     """Create a tenant and print its id and first key, once."""
 
     async def act(settings: StorageSettings) -> None:
-        async with _database(settings) as database:
+        async with admin_database(settings) as database:
             created, _, secret = await CreateTenant(PostgresTenants(database))(display_name)
         click.echo(json.dumps({"tenant_id": str(created.tenant_id), "api_key": secret}))
 
@@ -233,19 +224,6 @@ def create_tenant(display_name: str) -> None:
 
 def _say(line: str) -> None:
     click.echo(line, err=True)
-
-
-@asynccontextmanager
-async def _database(
-    settings: StorageSettings, *, max_connections: int = 1
-) -> AsyncIterator[Database]:
-    database = Database(settings.database_url.get_secret_value(), max_connections=max_connections)
-    await database.open()
-    try:
-        await check_database(database)
-        yield database
-    finally:
-        await database.close()
 
 
 def _run(act: Callable[[StorageSettings], Awaitable[T]]) -> T:
@@ -266,6 +244,8 @@ async def _as_coroutine(
 ) -> T:
     return await act(settings)
 
+
+main.add_command(rebuild_command(_run))
 
 if __name__ == "__main__":
     main()

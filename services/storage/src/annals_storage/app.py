@@ -13,13 +13,15 @@ from annals_common.health import HealthWatch, probed
 from annals_common.metrics import registered, serving_metrics
 from annals_common.server import RunningServer, start_server
 from annals_storage.app_adapters import Adapters, Shared, cancelled, open_adapters, open_live
+from annals_storage.app_mirrors import mirror_keeper
 from annals_storage.app_services import service_spec
 from annals_storage.cold.warmed import warmed
 from annals_storage.commands.grouping import GroupCommit
 from annals_storage.commands.growth import GrowthAlert
 from annals_storage.commands.notifying import NotifyingAppends
 from annals_storage.commands.search_log import SearchLog
-from annals_storage.indexer.mirror import Mirror
+from annals_storage.indexer.keeper import MirrorKeeper
+from annals_storage.indexer.live import LiveMirror
 from annals_storage.indexer.worker import Indexer, measure
 from annals_storage.postgres.appends import PostgresAppends
 from annals_storage.postgres.outbox import PostgresOutbox
@@ -51,7 +53,11 @@ class StorageApp:
         adapters = await open_adapters(self._settings, self._stack)
         self._stack.enter_context(registered(PoolCollector(adapters.database.pool)))
         outbox = PostgresOutbox(adapters.database)
+        watching = asyncio.create_task(adapters.generations.watch())
+        self._stack.push_async_callback(cancelled, watching)
         if self._settings.run_indexer:
+            keeping = asyncio.create_task(_keeper(adapters, self._settings).run())
+            self._stack.push_async_callback(cancelled, keeping)
             self.indexing = asyncio.create_task(_indexer(adapters, self._settings).run())
             self._stack.push_async_callback(cancelled, self.indexing)
         else:
@@ -79,15 +85,21 @@ class StorageApp:
 
 def _indexer(adapters: Adapters, settings: StorageSettings) -> Indexer:
     outbox = PostgresOutbox(adapters.database)
-    mirror = Mirror(
+    mirror = LiveMirror(
         outbox=warmed(outbox, adapters.cold),
-        vectors=adapters.vectors,
-        embedder=adapters.embedder,
+        generations=adapters.generations,
         sparse=adapters.sparse,
         max_chunks=settings.index_max_chunks_per_event,
     )
-    owner = settings.indexer_name or socket.gethostname()
-    return Indexer(outbox=outbox, mirror=mirror, owner=owner)
+    return Indexer(outbox=outbox, mirror=mirror, owner=_owner(settings))
+
+
+def _keeper(adapters: Adapters, settings: StorageSettings) -> MirrorKeeper:
+    return mirror_keeper(settings, adapters.database, adapters.generations, _owner(settings))
+
+
+def _owner(settings: StorageSettings) -> str:
+    return settings.indexer_name or socket.gethostname()
 
 
 async def run_indexer(settings: StorageSettings) -> None:
@@ -99,4 +111,7 @@ async def run_indexer(settings: StorageSettings) -> None:
         watch = HealthWatch(health, (), adapters.ping)
         await watch.start()
         stack.push_async_callback(watch.stop)
-        await _indexer(adapters, settings).run()
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(adapters.generations.watch())
+            tasks.create_task(_keeper(adapters, settings).run())
+            tasks.create_task(_indexer(adapters, settings).run())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import grpc.aio
 
@@ -17,18 +18,18 @@ from annals.storage.v1 import (
     usage_service_pb2_grpc,
 )
 from annals_common.server import ServiceSpec
-from annals_storage.app_adapters import Adapters, Shared
+from annals_storage.app_adapters import Shared
 from annals_storage.app_events import add_events
 from annals_storage.app_lifecycle import lifecycle
 from annals_storage.commands.authentication import Authenticate
 from annals_storage.commands.diversifying import Diversify
 from annals_storage.commands.end_users import IdentifyEndUser
+from annals_storage.commands.erasing_everywhere import ErasureEverywhere
 from annals_storage.commands.exporting import ExportConversation
 from annals_storage.commands.forking import ForkConversation
+from annals_storage.commands.generations import Generations, OfServing, OpenGeneration
 from annals_storage.commands.importing import ImportConversations
 from annals_storage.commands.memories import SearchMemories
-from annals_storage.commands.mirror_erasure import EngineErasure
-from annals_storage.commands.query_embedding import QueryEmbeddings
 from annals_storage.commands.ranking import RankEvents
 from annals_storage.commands.reading_back import ReadBack
 from annals_storage.commands.search_parameters import TenantParameters
@@ -168,7 +169,7 @@ def _transfer(shared: Shared) -> TransferHandler:
             store,
             cold,
             shared.live.notifications,
-            embedding_dimensions=shared.adapters.embedder.dimensions,
+            embedding_dimensions=lambda: shared.adapters.embedder.dimensions,
         ),
     )
 
@@ -187,17 +188,15 @@ def _add_records(server: grpc.aio.Server, shared: Shared) -> None:
 
 
 def _add_searches(server: grpc.aio.Server, shared: Shared, parameters: TenantParameters) -> None:
-    embeddings = QueryEmbeddings(shared.adapters.embedder)
-    memory_service_pb2_grpc.add_MemoryServiceServicer_to_server(
-        _memories(shared, embeddings), server
-    )
+    generations = shared.adapters.generations
+    memory_service_pb2_grpc.add_MemoryServiceServicer_to_server(_memories(shared), server)
     search_service_pb2_grpc.add_SearchServiceServicer_to_server(
         compose(
             search_service_pb2_grpc.SearchServiceServicer,
             SearchHandler(
-                _search(shared, embeddings, parameters),
+                OfServing(generations, partial(_search, shared, parameters)),
                 shared.search_log,
-                space=_space(shared.adapters),
+                space=partial(_space, generations),
             ),
             SearchLogHandler(PostgresSearchLog(shared.database)),
         ),
@@ -205,37 +204,44 @@ def _add_searches(server: grpc.aio.Server, shared: Shared, parameters: TenantPar
     )
 
 
-def _memories(shared: Shared, embeddings: QueryEmbeddings) -> MemoryHandler:
-    adapters, memories = shared.adapters, PostgresMemories(shared.database)
-    search = SearchMemories(
-        embeddings=embeddings, vectors=adapters.vectors, memories=memories, outbox=shared.outbox
-    )
+def _memories(shared: Shared) -> MemoryHandler:
+    generations, memories = shared.adapters.generations, PostgresMemories(shared.database)
+
+    def search(serving: OpenGeneration) -> SearchMemories:
+        return SearchMemories(
+            embeddings=serving.embeddings,
+            vectors=serving.vectors,
+            memories=memories,
+            outbox=shared.outbox,
+        )
+
     return MemoryHandler(
-        memories, search=search, search_log=shared.search_log, space=_space(adapters)
+        memories,
+        search=OfServing(generations, search),
+        search_log=shared.search_log,
+        space=partial(_space, generations),
     )
 
 
-def _space(adapters: Adapters) -> EmbeddingSpace:
-    return EmbeddingSpace(adapters.embedder.model, adapters.embedder.dimensions)
+def _space(generations: Generations) -> EmbeddingSpace:
+    model = generations.serving.generation.model
+    return EmbeddingSpace(model.name, model.dimensions)
 
 
-def _search(
-    shared: Shared, embeddings: QueryEmbeddings, parameters: TenantParameters
-) -> SearchEvents:
-    adapters, as_stored = shared.adapters, PostgresHits(shared.database)
+def _search(shared: Shared, parameters: TenantParameters, serving: OpenGeneration) -> SearchEvents:
+    as_stored = PostgresHits(shared.database, serving.generation.model.name)
     rescoring = PostgresRescoring(shared.database)
     rank = RankEvents(
-        embeddings=embeddings,
-        sparse=adapters.sparse,
-        vectors=adapters.vectors,
+        embeddings=serving.embeddings,
+        sparse=shared.adapters.sparse,
+        vectors=serving.vectors,
         rescoring=rescoring,
         parameters=parameters,
     )
-    read_back = ReadBack(shared.warm(PostgresHits(shared.database)), as_stored)
     return SearchEvents(
         rank=rank,
         diversify=Diversify(rescoring),
-        read_back=read_back,
+        read_back=ReadBack(shared.warm(as_stored), as_stored),
         views=as_stored,
         outbox=shared.outbox,
     )
@@ -243,11 +249,11 @@ def _search(
 
 def _add_lifecycle(server: grpc.aio.Server, shared: Shared, authenticate: Authenticate) -> None:
     adapters = shared.adapters
-    engine = EngineErasure(adapters.vectors)
+    engine = ErasureEverywhere(adapters.generations)
     lifecycle(
         adapters.database, engine, adapters.cold, forget_key=authenticate.forget_key
     ).register(server, engine)
     index_service_pb2_grpc.add_IndexServiceServicer_to_server(
-        IndexHandler(outbox=shared.outbox, vectors=adapters.vectors, embedder=adapters.embedder),
+        IndexHandler(outbox=shared.outbox, generations=adapters.generations),
         server,
     )

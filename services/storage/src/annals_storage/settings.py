@@ -41,8 +41,13 @@ class StorageSettings(BaseSettings):
         SecretStr(""), description="32 bytes in base64url; encrypts what tenants' tokens rest on"
     )
     data_dir: Path = Field(Path("build/data"), description="model files and the embedded engine")
-    embedding_model: str = Field(MODEL_NAME, description="any model fastembed knows")
-    embedding_model_dir: Path | None = Field(None, description="a local model instead of the hub")
+    embedding_model: str = Field(
+        MODEL_NAME,
+        description="any model fastembed knows, for a new installation; see `rebuild --model`",
+    )
+    embedding_model_dir: Path | None = Field(
+        None, description="files of embedding_model, instead of the hub"
+    )
     embedding_threads: int = Field(2, ge=1, description="CPU threads of the model")
     bm25_language: str = Field(
         AUTO, description="of texts whose language cannot be told; auto: english"
@@ -53,6 +58,9 @@ class StorageSettings(BaseSettings):
     qdrant_url: str = Field("", description="with vector_engine=server")
     qdrant_api_key: SecretStr = Field(SecretStr(""), description="of the Qdrant server")
     qdrant_collection: str = Field("annals", description="name of the alias")
+    mirror_grace_seconds: float = Field(
+        60.0, ge=0, description="how long a generation of the mirror that another replaced is kept"
+    )
     large_conversation_events: int = Field(
         10_000, ge=1, description="events from which a conversation is called large"
     )

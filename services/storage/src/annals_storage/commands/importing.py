@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import tempfile
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import IO
@@ -81,12 +81,12 @@ class _Step:
 
 @dataclass(slots=True)
 class ImportConversations:
-    """Stores files of conversations. `embedding_dimensions`: of this server's model."""
+    """Stores files of conversations. `embedding_dimensions`: of this server's model, now."""
 
     store: TransferStore
     fill: FillsEvents
     notifier: Notifier
-    embedding_dimensions: int
+    embedding_dimensions: Callable[[], int]
     slots: Slots = field(default_factory=lambda: Slots("imports", 2))
 
     async def __call__(self, tenant_id: UUID, parts: AsyncIterator[bytes]) -> ImportSummary:
@@ -129,7 +129,7 @@ class _Import:
 
     async def take(self, reader: LineReader) -> None:
         """Store the whole file."""
-        batches = _Batches(reader, self._tenant_id, self._settings.embedding_dimensions)
+        batches = _Batches(reader, self._tenant_id, self._settings.embedding_dimensions())
         while steps := await asyncio.to_thread(batches.next_steps):
             for step in steps:
                 try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 from uuid import UUID
 
@@ -28,12 +29,11 @@ from annals_common.validation import (
 )
 from annals_storage.commands.memories import (
     MemorySearch,
-    SearchMemories,
     StoreMemory,
     UpdateMemory,
 )
 from annals_storage.commands.search_log import SearchLog
-from annals_storage.domain.memories import Memory, MemoryHit, MemoryQuery
+from annals_storage.domain.memories import Memory, MemoryHit, MemoryQuery, MemorySearchResult
 from annals_storage.domain.search import MemoryScope
 from annals_storage.domain.search_log import SearchLogKind
 from annals_storage.handlers.access import data_tenant
@@ -59,9 +59,9 @@ class MemoryHandler(pb_grpc.MemoryServiceServicer):
         self,
         memories: MemoryStore,
         *,
-        search: SearchMemories,
+        search: Callable[[MemorySearch], Awaitable[MemorySearchResult]],
         search_log: SearchLog,
-        space: EmbeddingSpace,
+        space: Callable[[], EmbeddingSpace],
     ) -> None:
         self._memories, self._search, self._search_log = memories, search, search_log
         self._space = space
@@ -71,7 +71,7 @@ class MemoryHandler(pb_grpc.MemoryServiceServicer):
         self, request: pb.StoreMemoryRequest, context: Any
     ) -> pb.StoreMemoryResponse:
         tenant_id = data_tenant("StoreMemory")
-        new = new_memory(request, tenant_id, self._space)
+        new = new_memory(request, tenant_id, self._space())
         memory, replayed = await self._store(tenant_id, new)
         return pb.StoreMemoryResponse(memory=self._message(memory), replayed=replayed)
 
@@ -101,7 +101,7 @@ class MemoryHandler(pb_grpc.MemoryServiceServicer):
         self, request: pb.UpdateMemoryRequest, context: Any
     ) -> pb.UpdateMemoryResponse:
         tenant_id = data_tenant("UpdateMemory")
-        memory = await self._update(tenant_id, memory_change(request, self._space))
+        memory = await self._update(tenant_id, memory_change(request, self._space()))
         return pb.UpdateMemoryResponse(memory=self._message(memory))
 
     async def DeleteMemory(
@@ -117,7 +117,7 @@ class MemoryHandler(pb_grpc.MemoryServiceServicer):
         self, request: pb.SearchMemoriesRequest, context: Any
     ) -> pb.SearchMemoriesResponse:
         tenant_id = data_tenant("SearchMemories")
-        search = _search(request, tenant_id, self._space, context.time_remaining())
+        search = _search(request, tenant_id, self._space(), context.time_remaining())
         result = await self._search(search)
         response = pb.SearchMemoriesResponse(
             hits=[self._hit_message(hit) for hit in result.hits],
@@ -147,7 +147,7 @@ class MemoryHandler(pb_grpc.MemoryServiceServicer):
             content=memory.content,
             tags=memory.tags,
             # What is not embedded yet will be, by the model in use.
-            embedding_dimension=memory.embedding_dimension or self._space.dimensions,
+            embedding_dimension=memory.embedding_dimension or self._space().dimensions,
             caller_embedding=memory.caller_embedding,
             version=memory.version,
             create_time=timestamp_message(memory.created_at),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 from uuid import UUID
 
@@ -21,8 +22,7 @@ from annals_common.validation import (
 )
 from annals_storage.commands.freshness import FRESHNESS_TIMEOUT_SECONDS
 from annals_storage.commands.search_log import SearchLog
-from annals_storage.commands.searching import SearchEvents
-from annals_storage.domain.event_search import Hit, Search
+from annals_storage.domain.event_search import Hit, Search, SearchResult
 from annals_storage.domain.search import SearchScope
 from annals_storage.domain.search_log import SearchLogKind
 from annals_storage.handlers.access import data_tenant
@@ -51,7 +51,11 @@ class SearchHandler:
     """Translates; the use case is commands.searching."""
 
     def __init__(
-        self, search: SearchEvents, search_log: SearchLog, *, space: EmbeddingSpace
+        self,
+        search: Callable[[Search], Awaitable[SearchResult]],
+        search_log: SearchLog,
+        *,
+        space: Callable[[], EmbeddingSpace],
     ) -> None:
         self._search, self._search_log, self._space = search, search_log, space
 
@@ -59,7 +63,7 @@ class SearchHandler:
         self, request: pb.SearchEventsRequest, context: Any
     ) -> pb.SearchEventsResponse:
         tenant_id = data_tenant("SearchEvents")
-        search = _search(request, tenant_id, self._space, context.time_remaining())
+        search = _search(request, tenant_id, self._space(), context.time_remaining())
         result = await self._search(search)
         response = pb.SearchEventsResponse(
             hits=[_hit_message(hit, request) for hit in result.hits],

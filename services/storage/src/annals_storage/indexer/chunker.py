@@ -7,9 +7,10 @@ from uuid import UUID
 
 from annals_common.ids import derived_uuid
 from annals_storage.domain.chunking import ChunkSpan, chunk_spans
+from annals_storage.domain.generations import FIRST
 from annals_storage.domain.indexing import ChunkRow, IndexableEvent
 from annals_storage.domain.mirror import made_of
-from annals_storage.domain.search import ChunkPoint
+from annals_storage.domain.search import ChunkPoint, DenseVector
 from annals_storage.indexer.embeddings import Embedding, content_hash, to_bytes
 from annals_storage.indexer.metrics import TRUNCATED_EVENTS
 from annals_storage.ports.embedding import Embedder, SparseEncoder
@@ -67,16 +68,22 @@ def cut(
     ]
 
 
-def chunk_id(event_id: UUID, index: int) -> UUID:
-    """Return the id a chunk always has, so that writing it twice is writing it once."""
-    return derived_uuid("chunk", event_id.bytes, str(index))
+def chunk_id(event_id: UUID, index: int, chunks_of: int = FIRST) -> UUID:
+    """Return the id a chunk always has, so that writing it twice is writing it once.
+
+    `chunks_of`: the generation of the mirror that has chunks of its own, by a model of its own.
+    """
+    own = () if chunks_of == FIRST else (str(chunks_of),)
+    return derived_uuid("chunk", event_id.bytes, str(index), *own)
 
 
-def chunk_row(chunk: CutChunk, embedding: Embedding, model: str) -> ChunkRow:
+def chunk_row(
+    chunk: CutChunk, embedding: Embedding, model: str, chunks_of: int = FIRST
+) -> ChunkRow:
     """Return the chunk as PostgreSQL keeps it."""
     event = chunk.source.event
     return ChunkRow(
-        chunk_id=chunk_id(event.event_id, chunk.index),
+        chunk_id=chunk_id(event.event_id, chunk.index, chunks_of),
         event_id=event.event_id,
         conversation_id=event.conversation_id,
         chunk_index=chunk.index,
@@ -91,12 +98,12 @@ def chunk_row(chunk: CutChunk, embedding: Embedding, model: str) -> ChunkRow:
 
 
 def chunk_point(
-    tenant_id: UUID, chunk: CutChunk, embedding: Embedding, sparse: SparseEncoder, model: str
+    tenant_id: UUID, chunk: CutChunk, row: ChunkRow, dense: DenseVector, sparse: SparseEncoder
 ) -> ChunkPoint:
-    """Return the chunk as the engine holds it. `model` made the embedding."""
+    """Return the chunk as the engine holds it."""
     source, event = chunk.source, chunk.source.event
     return ChunkPoint(
-        chunk_id=chunk_id(event.event_id, chunk.index),
+        chunk_id=row.chunk_id,
         tenant_id=tenant_id,
         conversation_id=event.conversation_id,
         event_id=event.event_id,
@@ -104,7 +111,7 @@ def chunk_point(
         chunk_index=chunk.index,
         event_type=event.body.type,
         event_time=event.event_time,
-        dense=embedding.dense,
+        dense=dense,
         bm25=sparse.encode_document(chunk.text),
         agent_id=source.agent_id,
         user_id=source.user_id,
@@ -113,5 +120,5 @@ def chunk_point(
         tool_name=event.body.tool_name,
         branch=event.branch,
         current=source.current,
-        made_of=made_of(chunk.content_hash, model),
+        made_of=made_of(row.content_hash, row.embedding_model),
     )

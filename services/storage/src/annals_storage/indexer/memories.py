@@ -8,6 +8,7 @@ from uuid import UUID
 
 import numpy as np
 
+from annals_storage.domain.generations import ALONE, MirrorPlace
 from annals_storage.domain.indexing import IndexableMemory, MemoryEmbedding
 from annals_storage.domain.mirror import made_of
 from annals_storage.domain.search import DenseVector, MemoryPoint
@@ -15,14 +16,22 @@ from annals_storage.indexer.chunker import spans_of
 from annals_storage.indexer.embeddings import content_hash, embeddings_by_hash, from_bytes, to_bytes
 from annals_storage.ports.embedding import Embedder
 from annals_storage.ports.outbox import Outbox
-from annals_storage.ports.vectors import VectorIndex
+from annals_storage.ports.vectors import VectorWriter
 
 
 class MemoryMirror:
     """Brings memories into the engine, or takes them out. A memory is one point."""
 
-    def __init__(self, *, outbox: Outbox, vectors: VectorIndex, embedder: Embedder) -> None:
+    def __init__(
+        self,
+        *,
+        outbox: Outbox,
+        vectors: VectorWriter,
+        embedder: Embedder,
+        place: MirrorPlace = ALONE,
+    ) -> None:
         self._outbox, self._vectors, self._embedder = outbox, vectors, embedder
+        self._place = place
 
     async def refresh(self, tenant_id: UUID, memory_ids: Sequence[UUID]) -> None:
         """Mirror these memories as their rows are now; safe to repeat."""
@@ -50,7 +59,9 @@ class MemoryMirror:
             MemoryEmbedding(memory_id, memories[memory_id].version, to_bytes(vector))
             for memory_id, vector in fresh.items()
         ]
-        await self._outbox.save_memory_embeddings(tenant_id, embeddings, self._embedder.model)
+        await self._outbox.save_memory_embeddings(
+            tenant_id, embeddings, self._embedder.model, is_serving=self._place.is_serving
+        )
 
     async def _embed(self, memories: Sequence[IndexableMemory]) -> dict[UUID, DenseVector]:
         pieces = await asyncio.to_thread(

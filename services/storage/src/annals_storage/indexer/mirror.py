@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from uuid import UUID
 
+from annals_storage.domain.generations import ALONE, MirrorPlace
 from annals_storage.domain.indexing import IndexableEvent, KnownChunks, OutboxEntry, OutboxKind
 from annals_storage.indexer.chunker import MAX_CHUNKS, CutChunk, chunk_point, chunk_row, cut
 from annals_storage.indexer.embeddings import Embedding, embeddings_by_hash
@@ -13,7 +14,7 @@ from annals_storage.indexer.memories import MemoryMirror
 from annals_storage.indexer.metrics import INDEXED_EVENTS, REUSED_CHUNKS
 from annals_storage.ports.embedding import Embedder, SparseEncoder
 from annals_storage.ports.outbox import Outbox
-from annals_storage.ports.vectors import VectorIndex
+from annals_storage.ports.vectors import VectorWriter
 
 
 class Mirror:
@@ -23,16 +24,19 @@ class Mirror:
         self,
         *,
         outbox: Outbox,
-        vectors: VectorIndex,
+        vectors: VectorWriter,
         embedder: Embedder,
         sparse: SparseEncoder,
         max_chunks: int = MAX_CHUNKS,
+        place: MirrorPlace = ALONE,
     ) -> None:
         """`max_chunks`: of an event; what its later words say is not searched."""
         self._outbox, self._vectors = outbox, vectors
         self._embedder, self._sparse = embedder, sparse
-        self._max_chunks = max_chunks
-        self._memories = MemoryMirror(outbox=outbox, vectors=vectors, embedder=embedder)
+        self._max_chunks, self._place = max_chunks, place
+        self._memories = MemoryMirror(
+            outbox=outbox, vectors=vectors, embedder=embedder, place=place
+        )
 
     async def refresh(self, entries: Sequence[OutboxEntry]) -> None:
         """Mirror these entries of one tenant as their rows are now; safe to repeat."""
@@ -72,10 +76,13 @@ class Mirror:
         event_ids = [source.event.event_id for source in sources]
         known = await self._known(tenant_id, event_ids, chunks)
         embedded = await self._embedded(chunks, known)
-        model = self._embedder.model
-        rows = [chunk_row(c, e, model) for c, e in embedded]
-        points = [chunk_point(tenant_id, c, e, self._sparse, model) for c, e in embedded]
-        await self._outbox.save_chunks(tenant_id, event_ids, rows)
+        model, place = self._embedder.model, self._place
+        rows = [chunk_row(c, e, model, place.chunks_of) for c, e in embedded]
+        points = [
+            chunk_point(tenant_id, chunk, row, embedding.dense, self._sparse)
+            for (chunk, embedding), row in zip(embedded, rows, strict=True)
+        ]
+        await self._outbox.save_chunks(tenant_id, event_ids, rows, other_models=place.other_models)
         # Points go last and come back at once: between the two, searches miss them.
         await self._vectors.delete_events(tenant_id, unsure)
         await self._vectors.upsert(points)
@@ -90,6 +97,7 @@ class Mirror:
             event_ids=event_ids,
             content_hashes=list({chunk.content_hash for chunk in chunks}),
             embedding_model=self._embedder.model,
+            other_models=self._place.other_models,
         )
 
     async def _embedded(

@@ -13,6 +13,7 @@ import structlog
 
 from annals_common.errors import ColdStorageUnavailableError, DependencyUnavailableError
 from annals_storage.domain.indexing import OutboxEntry
+from annals_storage.indexer.live import LiveMirror
 from annals_storage.indexer.metrics import (
     INDEXER_FAILURES,
     OUTBOX_LAG_SECONDS,
@@ -40,7 +41,7 @@ def _is_cancelled() -> bool:
 class Indexer:
     """Runs until cancelled. Any number may run side by side; `owner` tells their leases apart."""
 
-    def __init__(self, *, outbox: Outbox, mirror: Mirror, owner: str) -> None:
+    def __init__(self, *, outbox: Outbox, mirror: Mirror | LiveMirror, owner: str) -> None:
         self._outbox, self._mirror, self._owner = outbox, mirror, owner
 
     async def run(self) -> None:

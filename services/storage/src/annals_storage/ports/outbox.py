@@ -42,8 +42,8 @@ class Outbox(Protocol):
     ) -> Backlog:
         """Return the backlog of a tenant, or of some conversations or kinds, up to a moment."""
 
-    async def count_chunks(self, tenant_id: UUID) -> int:
-        """Return the number of chunks and memories of a tenant that belong into the mirror."""
+    async def count_chunks(self, tenant_id: UUID, embedding_model: str | None = None) -> int:
+        """Return how many chunks and memories belong into the mirror, of a model or of all."""
 
     async def list_chunks(
         self, tenant_id: UUID, *, after: UUID | None, limit: int
@@ -62,8 +62,12 @@ class Outbox(Protocol):
         event_ids: Sequence[UUID],
         content_hashes: Sequence[bytes],
         embedding_model: str,
+        other_models: Sequence[str] = (),
     ) -> KnownChunks:
-        """Return the chunks these events have, and embeddings of texts that have one."""
+        """Return the chunks these events have, and embeddings of texts that have one.
+
+        Chunks by `other_models` are left out.
+        """
 
     async def get_indexable_memories(
         self, tenant_id: UUID, memory_ids: Sequence[UUID], embedding_model: str
@@ -71,9 +75,17 @@ class Outbox(Protocol):
         """Return the memories as they are now, by id; deleted ones are missing."""
 
     async def save_memory_embeddings(
-        self, tenant_id: UUID, embeddings: Sequence[MemoryEmbedding], embedding_model: str
+        self,
+        tenant_id: UUID,
+        embeddings: Sequence[MemoryEmbedding],
+        embedding_model: str,
+        *,
+        is_serving: bool = True,
     ) -> None:
-        """Keep these embeddings, save those of memories that have changed since."""
+        """Keep these embeddings, save those of memories that have changed since.
+
+        By a model that does not serve, they are kept beside the others.
+        """
 
     async def is_conversation_deleted(self, tenant_id: UUID, conversation_id: UUID) -> bool:
         """Whether it is deleted or does not exist."""
@@ -85,9 +97,14 @@ class Outbox(Protocol):
         """Have every conversation of a tenant mirrored again; return how many."""
 
     async def save_chunks(
-        self, tenant_id: UUID, event_ids: Sequence[UUID], chunks: Sequence[ChunkRow]
+        self,
+        tenant_id: UUID,
+        event_ids: Sequence[UUID],
+        chunks: Sequence[ChunkRow],
+        *,
+        other_models: Sequence[str] = (),
     ) -> None:
-        """Make these the only chunks of these events."""
+        """Make these the only chunks of these events, but for those by `other_models`."""
 
     async def acknowledge(self, owner: str, entries: Sequence[OutboxEntry]) -> None:
         """Remove what is done, of one tenant; have lost leases mirrored again."""

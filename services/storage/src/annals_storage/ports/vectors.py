@@ -20,7 +20,26 @@ from annals_storage.domain.search import (
 from annals_storage.ports.vector_audit import VectorAudit
 
 
-class VectorIndex(Protocol):
+class VectorWriter(Protocol):
+    """What the indexer does with a vector engine; see VectorIndex."""
+
+    async def upsert(self, points: Sequence[ChunkPoint | MemoryPoint]) -> None:
+        """Insert or replace points by `chunk_id` or `memory_id`."""
+
+    async def delete_events(self, tenant_id: UUID, event_ids: Sequence[UUID]) -> None:
+        """Remove every chunk of these events."""
+
+    async def delete_chunks(self, tenant_id: UUID, chunk_ids: Sequence[UUID]) -> None:
+        """Remove these chunks."""
+
+    async def delete_memories(self, tenant_id: UUID, memory_ids: Sequence[UUID]) -> None:
+        """Remove these memories."""
+
+    async def delete_conversation(self, tenant_id: UUID, conversation_id: UUID) -> None:
+        """Remove every chunk and memory of this conversation."""
+
+
+class VectorIndex(VectorWriter, Protocol):
     """A vector engine that mirrors chunks of events, and memories.
 
     Implementations are safe to use concurrently.
@@ -41,21 +60,6 @@ class VectorIndex(Protocol):
 
     async def ping(self) -> None:
         """Answer, or raise."""
-
-    async def upsert(self, points: Sequence[ChunkPoint | MemoryPoint]) -> None:
-        """Insert or replace points by `chunk_id` or `memory_id`."""
-
-    async def delete_events(self, tenant_id: UUID, event_ids: Sequence[UUID]) -> None:
-        """Remove every chunk of these events."""
-
-    async def delete_chunks(self, tenant_id: UUID, chunk_ids: Sequence[UUID]) -> None:
-        """Remove these chunks."""
-
-    async def delete_memories(self, tenant_id: UUID, memory_ids: Sequence[UUID]) -> None:
-        """Remove these memories."""
-
-    async def delete_conversation(self, tenant_id: UUID, conversation_id: UUID) -> None:
-        """Remove every chunk and memory of this conversation."""
 
     async def query(self, query: VectorQuery) -> Mapping[Signal, list[ScoredChunk]]:
         """Return, per signal asked, at most `query.limit` chunks of the scope, best first."""

@@ -14,10 +14,10 @@ from annals_storage.postgres.rows import event_from
 
 
 class PostgresHits:
-    """Events as a search may show them."""
+    """Events as a search may show them. Chunks are of `embedding_model` where there are such."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    def __init__(self, database: Database, embedding_model: str | None = None) -> None:
+        self._database, self._model = database, embedding_model
 
     async def get_hits(
         self, scope: SearchScope, chunks: Sequence[tuple[UUID, int]]
@@ -29,6 +29,7 @@ class PostgresHits:
             "chunk_indexes": [chunk_index for _, chunk_index in chunks],
             "branch": scope.branch,
             "all_branches": scope.all_branches,
+            "embedding_model": self._model,
         }
         [rows] = await self._database.run(scope.tenant_id, (sql("get_hits"), params))
         return {(row["event_id"], row["chunk_index"]): _found_from(row) for row in rows}

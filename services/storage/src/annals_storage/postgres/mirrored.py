@@ -11,22 +11,28 @@ from annals_storage.domain.mirror import MirroredRow, made_of
 from annals_storage.domain.search import NO_TERMS, NO_VECTOR, ChunkPoint, MemoryPoint
 from annals_storage.postgres.database import Database, sql
 
+_HELD = """
+SELECT DISTINCT key FROM annals.outbox
+WHERE tenant_id = %(tenant_id)s AND kind IN ('event', 'memory', 'conversation')
+  AND key = ANY(%(keys)s)
+"""
+
 
 class PostgresMirroredRows:
-    """`MirroredRows` over PostgreSQL."""
+    """`MirroredRows` over PostgreSQL, by one embedding model or, with None, by any."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    def __init__(self, database: Database, embedding_model: str | None = None) -> None:
+        self._database, self._model = database, embedding_model
 
     async def page(self, tenant_id: UUID, *, after: UUID | None, limit: int) -> list[UUID]:
         """Page through the ids of the points there should be, in order."""
-        params = {"tenant_id": tenant_id, "after": after, "limit": limit}
+        params = {"tenant_id": tenant_id, "after": after, "limit": limit, **self._by}
         [rows] = await self._database.run(tenant_id, (sql("list_mirrored"), params))
         return [row["point_id"] for row in rows]
 
     async def get(self, tenant_id: UUID, point_ids: Sequence[UUID]) -> dict[UUID, MirroredRow]:
         """Return the rows of these points as they are now, by id; others are missing."""
-        params = {"tenant_id": tenant_id, "point_ids": list(point_ids)}
+        params = {"tenant_id": tenant_id, "point_ids": list(point_ids), **self._by}
         chunks, memories = await self._database.run(
             tenant_id,
             (sql("get_mirrored_chunks"), params),
@@ -46,6 +52,20 @@ class PostgresMirroredRows:
         params = {"tenant_id": tenant_id, "ids": list(source_ids)}
         [rows] = await self._database.run(tenant_id, (sql("enqueue_sources"), params))
         return len(rows)
+
+    @property
+    def _by(self) -> dict[str, str | None]:
+        return {"embedding_model": self._model}
+
+
+class PostgresBuiltRows(PostgresMirroredRows):
+    """The same for what is being built, which parked changes do not hold up: they wait, too."""
+
+    async def waiting(self, tenant_id: UUID, keys: Collection[UUID]) -> set[UUID]:
+        """Return those of these events, memories and conversations that the outbox holds."""
+        params = {"tenant_id": tenant_id, "keys": list(keys)}
+        [rows] = await self._database.run(tenant_id, (_HELD, params))
+        return {row["key"] for row in rows}
 
 
 def _chunk(tenant_id: UUID, row: dict[str, Any]) -> MirroredRow:

@@ -73,9 +73,9 @@ class PostgresOutbox:
         [[row]] = await self._database.run(tenant_id, (sql("backlog"), params))
         return Backlog(**row)
 
-    async def count_chunks(self, tenant_id: UUID) -> int:
-        """Return the number of chunks and memories of a tenant that belong into the mirror."""
-        params = {"tenant_id": tenant_id}
+    async def count_chunks(self, tenant_id: UUID, embedding_model: str | None = None) -> int:
+        """Return how many chunks and memories belong into the mirror, of a model or of all."""
+        params = {"tenant_id": tenant_id, "embedding_model": embedding_model}
         [[row]] = await self._database.run(tenant_id, (sql("count_mirrored"), params))
         return int(row["chunks"])
 
@@ -86,7 +86,9 @@ class PostgresOutbox:
 
         Pairs are (chunk_id, event_id) for chunks and twice the id for memories.
         """
-        params = {"tenant_id": tenant_id, "after": after, "limit": limit}
+        params = {
+            "tenant_id": tenant_id, "after": after, "limit": limit, "embedding_model": None
+        }  # fmt: skip
         [rows] = await self._database.run(tenant_id, (sql("list_mirrored"), params))
         return [(row["point_id"], row["source_id"]) for row in rows]
 
@@ -105,13 +107,18 @@ class PostgresOutbox:
         event_ids: Sequence[UUID],
         content_hashes: Sequence[bytes],
         embedding_model: str,
+        other_models: Sequence[str] = (),
     ) -> KnownChunks:
-        """Return the chunks these events have, and embeddings of texts that have one."""
+        """Return the chunks these events have, and embeddings of texts that have one.
+
+        Chunks by `other_models` are left out.
+        """
         params = {
             "tenant_id": tenant_id,
             "event_ids": list(event_ids),
             "content_hashes": list(content_hashes),
             "embedding_model": embedding_model,
+            "other_models": list(other_models),
         }
         embeddings, chunks = await self._database.run(
             tenant_id, (sql("get_known_embeddings"), params), (sql("get_chunk_ids"), params)
@@ -139,13 +146,26 @@ class PostgresOutbox:
         }
 
     async def save_memory_embeddings(
-        self, tenant_id: UUID, embeddings: Sequence[MemoryEmbedding], embedding_model: str
+        self,
+        tenant_id: UUID,
+        embeddings: Sequence[MemoryEmbedding],
+        embedding_model: str,
+        *,
+        is_serving: bool = True,
     ) -> None:
-        """Keep these embeddings, save those of memories that have changed since."""
+        """Keep these embeddings, save those of memories that have changed since.
+
+        By a model that does not serve, they are kept beside the others.
+        """
         columns = {
             name: [getattr(item, name) for item in embeddings] for name in MemoryEmbedding.__slots__
         }
-        params = {"tenant_id": tenant_id, "embedding_model": embedding_model, **columns}
+        params = {
+            "tenant_id": tenant_id,
+            "embedding_model": embedding_model,
+            "is_serving": is_serving,
+            **columns,
+        }
         await self._database.run(tenant_id, (sql("save_memory_embeddings"), params))
 
     async def is_conversation_deleted(self, tenant_id: UUID, conversation_id: UUID) -> bool:
@@ -166,11 +186,24 @@ class PostgresOutbox:
         return len(rows)
 
     async def save_chunks(
-        self, tenant_id: UUID, event_ids: Sequence[UUID], chunks: Sequence[ChunkRow]
+        self,
+        tenant_id: UUID,
+        event_ids: Sequence[UUID],
+        chunks: Sequence[ChunkRow],
+        *,
+        other_models: Sequence[str] = (),
     ) -> None:
-        """Make these the only chunks of these events. Those of erased events are not stored."""
+        """Make these the only chunks of these events, but for those by `other_models`.
+
+        Those of erased events are not stored.
+        """
         columns = {name: [getattr(c, name) for c in chunks] for name in ChunkRow.__slots__}
-        params = {"tenant_id": tenant_id, "event_ids": list(event_ids), **columns}
+        params = {
+            "tenant_id": tenant_id,
+            "event_ids": list(event_ids),
+            "other_models": list(other_models),
+            **columns,
+        }
         lock = {
             "tenant_id": tenant_id,
             "conversation_ids": sorted({chunk.conversation_id for chunk in chunks}),

@@ -193,6 +193,17 @@ END;
 
 ALTER FUNCTION annals.outbox_totals(OUT pending bigint, OUT parked bigint, OUT lag_seconds double precision) OWNER TO annals_owner;
 
+CREATE FUNCTION annals.outbox_waiting(p_until timestamp with time zone) RETURNS bigint
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'annals', 'pg_temp'
+    BEGIN ATOMIC
+ SELECT count(*) AS count
+    FROM annals.outbox
+   WHERE ((outbox.parked_at IS NULL) AND (outbox.enqueued_at <= outbox_waiting.p_until));
+END;
+
+ALTER FUNCTION annals.outbox_waiting(p_until timestamp with time zone) OWNER TO annals_owner;
+
 CREATE FUNCTION annals.release_outbox(p_owner text) RETURNS bigint
     LANGUAGE sql SECURITY DEFINER
     SET search_path TO 'annals', 'pg_temp'
@@ -445,7 +456,10 @@ CREATE TABLE annals.memories (
     payload_hash bytea NOT NULL,
     version integer DEFAULT 1 NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
-    updated_at timestamp with time zone DEFAULT now() NOT NULL
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    other_embedding bytea,
+    other_embedding_model text,
+    other_embedding_version integer
 );
 
 ALTER TABLE ONLY annals.memories FORCE ROW LEVEL SECURITY;
@@ -918,6 +932,9 @@ GRANT ALL ON FUNCTION annals.list_tenants(p_after timestamp with time zone, p_af
 
 REVOKE ALL ON FUNCTION annals.outbox_totals(OUT pending bigint, OUT parked bigint, OUT lag_seconds double precision) FROM PUBLIC;
 GRANT ALL ON FUNCTION annals.outbox_totals(OUT pending bigint, OUT parked bigint, OUT lag_seconds double precision) TO annals_app;
+
+REVOKE ALL ON FUNCTION annals.outbox_waiting(p_until timestamp with time zone) FROM PUBLIC;
+GRANT ALL ON FUNCTION annals.outbox_waiting(p_until timestamp with time zone) TO annals_app;
 
 REVOKE ALL ON FUNCTION annals.release_outbox(p_owner text) FROM PUBLIC;
 GRANT ALL ON FUNCTION annals.release_outbox(p_owner text) TO annals_app;

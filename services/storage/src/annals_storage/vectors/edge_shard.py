@@ -18,11 +18,15 @@ from qdrant_edge import (
     VectorStorageDatatype,
 )
 
+from annals_storage.domain.generations import FIRST
 from annals_storage.domain.search import Signal
 from annals_storage.vectors import payload
 
 NO_GRAPH = HnswIndexConfig(m=0, ef_construct=100, full_scan_threshold=10_000)
 """Optimising builds no graph: exact search is as fast here and misses nothing (ADR 0004)."""
+
+FOLDER = "vectors"
+"""Where the first generation lies in the data directory; others beside it, with their number."""
 
 LOCK_HELD = "WouldBlock"
 """How the engine's message names a write-ahead log that another process has locked."""
@@ -77,20 +81,37 @@ def shard_config(dimensions: int) -> EdgeConfig:
     )
 
 
-def optimize_offline(path: Path, dimensions: int) -> bool:
+def shard_folder(data_dir: Path, generation: int) -> Path:
+    """Return where the shard of a generation of the mirror lies."""
+    return data_dir / (FOLDER if generation == FIRST else f"{FOLDER}-{generation}")
+
+
+def shard_folders(data_dir: Path) -> list[Path]:
+    """Return where shards lie, of whatever generation."""
+    return sorted(path for path in data_dir.glob(f"{FOLDER}*") if path.is_dir())
+
+
+def optimize_offline(path: Path, dimensions: int | None = None) -> bool:
     """Compact the shard: drop deleted points, merge segments. True if anything changed.
 
     The engine holds the interpreter for the whole run (8 s at 100,000 points), and the shard
-    must be closed everywhere else: give it a process of its own. Raises ShardLockedError or
-    ShardUnusableError.
+    must be closed everywhere else: give it a process of its own. Without `dimensions`, the shard's
+    own. Raises ShardLockedError or ShardUnusableError.
     """
-    shard = open_shard(path, dimensions=dimensions)
+    shard = open_shard(path, dimensions=dimensions) if dimensions else _load_shard(path)
     try:
         changed = shard.optimize()
         shard.flush()
     finally:
         shard.close()
     return changed
+
+
+def _load_shard(path: Path) -> EdgeShard:
+    try:
+        return EdgeShard.load(str(path))
+    except Exception as error:
+        raise _opening_error(path, error) from error
 
 
 def _create_or_load(path: Path, config: EdgeConfig) -> EdgeShard:

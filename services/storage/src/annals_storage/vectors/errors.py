@@ -9,6 +9,6 @@ class CollectionMismatchError(RuntimeError):
     def __init__(self, collection: str, *, expected: int, actual: int) -> None:
         super().__init__(
             f"the collection {collection} holds vectors of {actual} dimensions, the embedding "
-            f"model makes {expected}; configure another collection name and run "
+            f"model makes {expected}; remove the collection, start storage and run "
             "`annals-storage reindex`"
         )

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from qdrant_client import AsyncQdrantClient, models
 
+from annals_storage.domain.generations import FIRST
 from annals_storage.domain.search import (
     ChunkPoint,
     DenseVector,
@@ -50,10 +51,11 @@ def connect(
 
 
 class ServerVectorIndex:
-    """`VectorIndex` over a collection behind the alias `collection`.
+    """`VectorIndex` over a collection of a Qdrant server.
 
-    The alias points at `<collection>_v1`; a later model gets a collection of its own and the
-    alias moves. `client` belongs to the index, which closes it.
+    With a `generation`, that is `<collection>_v<generation>`; without one, whatever the alias
+    `collection` points at when it is opened. The first to be opened gets the alias, which moves
+    when another is announced. `client` belongs to the index, which closes it.
     """
 
     def __init__(
@@ -62,15 +64,18 @@ class ServerVectorIndex:
         *,
         collection: str,
         dimensions: int,
+        generation: int | None = None,
         shard_number: int | None = None,
         replication_factor: int | None = None,
     ) -> None:
         self._client = client
         self._alias = collection
+        self._collection = f"{collection}_v{generation or FIRST}"
+        self._follows_alias = generation is None
         self._dimensions = dimensions
         self._shard_number = shard_number
         self._replication_factor = replication_factor
-        self._audit = ServerAudit(client, collection)
+        self._audit = ServerAudit(client, lambda: self._collection)
 
     @property
     def audit(self) -> ServerAudit:
@@ -78,17 +83,34 @@ class ServerVectorIndex:
         return self._audit
 
     async def open(self) -> None:
-        """Create the collection behind its alias, or check it. Safe to repeat.
-
-        Raises CollectionMismatchError.
-        """
+        """Create the collection, or check it. Safe to repeat. Raises CollectionMismatchError."""
         with translated():
-            if not await self._alias_exists():
-                await self._create()
+            target = await self._alias_target()
+            if target and self._follows_alias:
+                self._collection = target
+            if not await self._client.collection_exists(self._collection):
+                await self._create_collection()
             actual = await self._actual_dimensions()
-            await self._index_payload(self._alias)
+            await self._index_payload()
+            # The alias comes last: who finds it finds a finished collection.
+            if not target:
+                await self.announce()
         if actual != self._dimensions:
-            raise CollectionMismatchError(self._alias, expected=self._dimensions, actual=actual)
+            raise CollectionMismatchError(
+                self._collection, expected=self._dimensions, actual=actual
+            )
+
+    async def announce(self) -> None:
+        """Have the alias point at this collection, at once; safe to repeat."""
+        with translated():
+            target = await self._alias_target()
+            if target != self._collection:
+                await self._client.update_collection_aliases(self._alias_moves(target))
+
+    async def drop(self) -> None:
+        """Delete the collection; safe to repeat."""
+        with translated():
+            await self._client.delete_collection(self._collection)
 
     async def close(self) -> None:
         """Close the client; safe to repeat."""
@@ -97,7 +119,7 @@ class ServerVectorIndex:
     async def ping(self) -> None:
         """Answer, or raise."""
         with translated():
-            await self._client.get_collection(self._alias)
+            await self._client.get_collection(self._collection)
 
     async def upsert(self, points: Sequence[ChunkPoint | MemoryPoint]) -> None:
         """Insert or replace points; the server has them in its write-ahead log on return."""
@@ -107,7 +129,7 @@ class ServerVectorIndex:
         with translated():
             for start in range(0, len(structs), UPSERT_BATCH_POINTS):
                 batch = structs[start : start + UPSERT_BATCH_POINTS]
-                await self._client.upsert(self._alias, batch, wait=True)
+                await self._client.upsert(self._collection, batch, wait=True)
 
     async def delete_events(self, tenant_id: UUID, event_ids: Sequence[UUID]) -> None:
         """Remove every chunk of these events."""
@@ -138,7 +160,7 @@ class ServerVectorIndex:
         if not requests:
             return found
         with translated():
-            answers = await self._client.query_batch_points(self._alias, [*requests.values()])
+            answers = await self._client.query_batch_points(self._collection, [*requests.values()])
         hits = {
             signal: _hits(answer.points) for signal, answer in zip(requests, answers, strict=True)
         }
@@ -151,7 +173,7 @@ class ServerVectorIndex:
         payload.check_dimensions(dense, self._dimensions)
         with translated():
             answer = await self._client.query_points(
-                self._alias,
+                self._collection,
                 query=nearest(dense),
                 using=Signal.DENSE,
                 query_filter=in_scope(scope),
@@ -170,7 +192,7 @@ class ServerVectorIndex:
 
     async def _count(self, within: models.Filter) -> int:
         with translated():
-            result = await self._client.count(self._alias, count_filter=within, exact=True)
+            result = await self._client.count(self._collection, count_filter=within, exact=True)
         return result.count
 
     async def list_chunks(
@@ -179,7 +201,7 @@ class ServerVectorIndex:
         """Page through (chunk_id, event_id) and twice each memory_id, ordered by the first."""
         with translated():
             records, _ = await self._client.scroll(
-                self._alias,
+                self._collection,
                 scroll_filter=of_tenant(tenant_id),
                 limit=limit + 1,
                 offset=None if after is None else str(after),
@@ -188,29 +210,23 @@ class ServerVectorIndex:
         pairs = [payload.point_and_source(row.id, row.payload) for row in records]
         return payload.page_after(pairs, after=after, limit=limit)
 
-    @property
-    def _collection(self) -> str:
-        return f"{self._alias}_v1"
-
-    async def _alias_exists(self) -> bool:
-        answer = await self._client.get_aliases()
-        return any(entry.alias_name == self._alias for entry in answer.aliases)
-
-    async def _create(self) -> None:
-        await self._create_collection()
-        await self._index_payload(self._collection)
-        # The alias comes last: who finds it finds a finished collection.
+    def _alias_moves(self, target: str | None) -> list[models.AliasOperations]:
         points_at = models.CreateAlias(collection_name=self._collection, alias_name=self._alias)
-        await self._client.update_collection_aliases(
-            [models.CreateAliasOperation(create_alias=points_at)]
-        )
+        gone = models.DeleteAlias(alias_name=self._alias)
+        create = models.CreateAliasOperation(create_alias=points_at)
+        return [models.DeleteAliasOperation(delete_alias=gone), create] if target else [create]
 
-    async def _index_payload(self, collection: str) -> None:
+    async def _alias_target(self) -> str | None:
+        answer = await self._client.get_aliases()
+        targets = {entry.alias_name: entry.collection_name for entry in answer.aliases}
+        return targets.get(self._alias)
+
+    async def _index_payload(self) -> None:
         """Make the indexes that are missing: a collection may be older than one of them."""
-        present = (await self._client.get_collection(collection)).payload_schema
+        present = (await self._client.get_collection(self._collection)).payload_schema
         for name, schema in _payload_schema().items():
             if name not in present:
-                await self._client.create_payload_index(collection, name, schema, wait=True)
+                await self._client.create_payload_index(self._collection, name, schema, wait=True)
 
     async def _create_collection(self) -> None:
         try:
@@ -231,7 +247,7 @@ class ServerVectorIndex:
                 raise
 
     async def _actual_dimensions(self) -> int:
-        info = await self._client.get_collection(self._alias)
+        info = await self._client.get_collection(self._collection)
         vectors = info.config.params.vectors
         return vectors[Signal.DENSE].size if isinstance(vectors, dict) else 0
 
@@ -239,7 +255,7 @@ class ServerVectorIndex:
         these = models.Filter(must=[of_tenant(tenant_id), condition])
         selector = models.FilterSelector(filter=these)
         with translated():
-            await self._client.delete(self._alias, selector, wait=True)
+            await self._client.delete(self._collection, selector, wait=True)
 
 
 def _dense_params(dimensions: int) -> models.VectorParams:

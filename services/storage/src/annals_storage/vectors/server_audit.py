@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from uuid import UUID
 
 from qdrant_client import AsyncQdrantClient, models
@@ -15,15 +15,15 @@ from annals_storage.vectors.server_requests import any_of, of_tenant
 
 
 class ServerAudit:
-    """`VectorAudit` over the collection behind an alias."""
+    """`VectorAudit` over a collection, named by a call."""
 
-    def __init__(self, client: AsyncQdrantClient, alias: str) -> None:
-        self._client, self._alias = client, alias
+    def __init__(self, client: AsyncQdrantClient, collection: Callable[[], str]) -> None:
+        self._client, self._collection = client, collection
 
     async def count(self) -> int:
         """Return the exact number of points of everybody."""
         with translated():
-            return (await self._client.count(self._alias, exact=True)).count
+            return (await self._client.count(self._collection(), exact=True)).count
 
     async def page(self, *, after: UUID | None, limit: int) -> list[StoredPoint]:
         """Page through the points of everybody, ordered by id."""
@@ -40,7 +40,7 @@ class ServerAudit:
         if not point_ids:
             return []
         with translated():
-            rows = await self._client.retrieve(self._alias, payload.texts(point_ids))
+            rows = await self._client.retrieve(self._collection(), payload.texts(point_ids))
         return [payload.stored_point(row.id, row.payload) for row in rows]
 
     async def delete(self, tenant: str | None, point_ids: Sequence[UUID]) -> None:
@@ -55,7 +55,7 @@ class ServerAudit:
         )
         selector = models.FilterSelector(filter=models.Filter(must=[named, theirs]))
         with translated():
-            await self._client.delete(self._alias, selector, wait=True)
+            await self._client.delete(self._collection(), selector, wait=True)
 
     def drift(self, stored: StoredPoint, expected: ChunkPoint | MemoryPoint) -> Drift | None:
         """Return how a point differs from what would be written now: stale, wrong or not."""
@@ -66,7 +66,7 @@ class ServerAudit:
     ) -> list[StoredPoint]:
         with translated():
             rows, _ = await self._client.scroll(
-                self._alias,
+                self._collection(),
                 scroll_filter=within,
                 limit=limit + 1,
                 offset=None if after is None else str(after),

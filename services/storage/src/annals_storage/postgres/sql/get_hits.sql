@@ -17,7 +17,9 @@ CROSS JOIN LATERAL (
 CROSS JOIN LATERAL (
   SELECT start_char, end_char FROM annals.chunks AS k
   WHERE k.tenant_id = %(tenant_id)s AND k.event_id = hit.event_id
-    AND k.chunk_index = hit.chunk_index LIMIT 1
+    AND k.chunk_index = hit.chunk_index
+  -- Two, while one model takes the place of another; any is better than none.
+  ORDER BY k.embedding_model IS DISTINCT FROM %(embedding_model)s::text LIMIT 1
 ) AS k
 WHERE c.deleted_at IS NULL AND e.deleted_at IS NULL AND e.erased_at IS NULL
   AND CASE WHEN %(all_branches)s OR c.branch_count = 1 THEN true ELSE EXISTS (

@@ -11,7 +11,8 @@ FROM unnest(%(point_ids)s::uuid[]) AS wanted (chunk_id)
 CROSS JOIN LATERAL (
   SELECT chunk_id, event_id, conversation_id, chunk_index, content_hash, embedding_model
   FROM annals.chunks AS k
-  WHERE k.tenant_id = %(tenant_id)s AND k.chunk_id = wanted.chunk_id LIMIT 1
+  WHERE k.tenant_id = %(tenant_id)s AND k.chunk_id = wanted.chunk_id
+    AND (%(embedding_model)s::text IS NULL OR k.embedding_model = %(embedding_model)s) LIMIT 1
 ) AS k
 CROSS JOIN LATERAL (
   SELECT * FROM annals.events AS e

@@ -1,5 +1,5 @@
 -- The chunks of an event are replaced as a whole; ids repeat when the cut repeats, and a chunk
--- that repeats as a whole is left as it is.
+-- that repeats as a whole is left as it is. Those by other models in use are not concerned.
 WITH fresh AS (
   SELECT * FROM unnest(
     %(chunk_id)s::uuid[], %(event_id)s::uuid[], %(conversation_id)s::uuid[],
@@ -12,6 +12,7 @@ WITH fresh AS (
 stale AS (
   DELETE FROM annals.chunks AS c
   WHERE c.tenant_id = %(tenant_id)s AND c.event_id = ANY(%(event_ids)s)
+    AND c.embedding_model <> ALL(%(other_models)s::text[])
     AND NOT EXISTS (SELECT FROM fresh AS f WHERE f.chunk_id = c.chunk_id)
 )
 INSERT INTO annals.chunks
