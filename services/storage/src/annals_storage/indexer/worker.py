@@ -13,6 +13,7 @@ import structlog
 
 from annals_common.errors import ColdStorageUnavailableError, DependencyUnavailableError
 from annals_storage.domain.indexing import OutboxEntry
+from annals_storage.indexer.leases import LEASE, Leases
 from annals_storage.indexer.metrics import (
     INDEXER_FAILURES,
     OUTBOX_LAG_SECONDS,
@@ -23,7 +24,6 @@ from annals_storage.indexer.mirror import Mirror
 from annals_storage.ports.outbox import Outbox
 
 BATCH_EVENTS = 256
-LEASE = timedelta(seconds=30)
 IDLE_SECONDS = 0.05
 OUTAGE_SECONDS = 1.0
 TOTALS_SECONDS = 1.0
@@ -40,8 +40,11 @@ def _is_cancelled() -> bool:
 class Indexer:
     """Runs until cancelled. Any number may run side by side; `owner` tells their leases apart."""
 
-    def __init__(self, *, outbox: Outbox, mirror: Mirror, owner: str) -> None:
+    def __init__(
+        self, *, outbox: Outbox, mirror: Mirror, owner: str, lease: timedelta = LEASE
+    ) -> None:
         self._outbox, self._mirror, self._owner = outbox, mirror, owner
+        self._leases = Leases(outbox, owner=owner, lease=lease)
 
     async def run(self) -> None:
         """Mirror forever. Leases left by an earlier run under the same name are taken over.
@@ -64,15 +67,17 @@ class Indexer:
                 pause = 0.0 if await self.step() else IDLE_SECONDS
             except DependencyUnavailableError as error:
                 log.warning("indexer waits", cause=error.message)
-                pause = OUTAGE_SECONDS
+                # What it was at is given back first, and need not wait for its lease to expire.
+                released, pause = False, OUTAGE_SECONDS
             await asyncio.sleep(pause)
 
     async def step(self) -> int:
         """Claim one batch and mirror it; return how many entries were claimed."""
-        entries = await self._outbox.claim(self._owner, limit=BATCH_EVENTS, lease=LEASE)
+        entries = await self._leases.claim(BATCH_EVENTS)
         entries.sort(key=lambda entry: (entry.tenant_id, entry.key))
-        for _, own in groupby(entries, key=lambda entry: entry.tenant_id):
-            await self._settle(list(own))
+        async with self._leases.kept(entries):
+            for _, own in groupby(entries, key=lambda entry: entry.tenant_id):
+                await self._settle(list(own))
         return len(entries)
 
     async def _settle(self, entries: Sequence[OutboxEntry]) -> None:

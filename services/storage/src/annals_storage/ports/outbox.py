@@ -26,6 +26,9 @@ class Outbox(Protocol):
     async def claim(self, owner: str, *, limit: int, lease: timedelta) -> list[OutboxEntry]:
         """Lease at most `limit` entries, those that wait longest first."""
 
+    async def renew(self, owner: str, entries: Sequence[OutboxEntry], *, lease: timedelta) -> None:
+        """Prolong leases this owner still has, on entries of one tenant."""
+
     async def release(self, owner: str) -> int:
         """Give back every lease of this owner; return how many."""
 

@@ -45,6 +45,11 @@ class PostgresOutbox:
         [rows] = await self._database.run_untenanted((_CLAIM, params))
         return [OutboxEntry(**{**row, "kind": OutboxKind(row["kind"])}) for row in rows]
 
+    async def renew(self, owner: str, entries: Sequence[OutboxEntry], *, lease: timedelta) -> None:
+        """Prolong leases this owner still has. `entries` are of one tenant."""
+        params = {"owner": owner, "lease": lease, **_columns(entries)}
+        await self._database.run(entries[0].tenant_id, (sql("renew_leases"), params))
+
     async def release(self, owner: str) -> int:
         """Give back every lease of this owner; return how many."""
         [[row]] = await self._database.run_untenanted((_RELEASE, {"owner": owner}))

@@ -13,4 +13,5 @@ FROM (
 ) AS held
 ON CONFLICT (tenant_id, kind, key) DO UPDATE
 SET generation = outbox.generation + 1, enqueued_at = least(outbox.enqueued_at, excluded.enqueued_at),
-    attempts = 0, parked_at = NULL, available_at = now()
+    attempts = 0, parked_at = NULL,
+    available_at = CASE WHEN outbox.lease_owner IS NULL THEN now() ELSE outbox.available_at END
