@@ -19,6 +19,7 @@ from annals_storage.commands.growth import GrowthAlert
 from annals_storage.commands.notifying import NotifyingAppends
 from annals_storage.commands.search_log import SearchLog
 from annals_storage.indexer.mirror import Mirror
+from annals_storage.indexer.stages import staged
 from annals_storage.indexer.worker import Indexer
 from annals_storage.postgres.appends import PostgresAppends
 from annals_storage.postgres.outbox import PostgresOutbox
@@ -72,11 +73,11 @@ class StorageApp:
 
 
 def _indexer(adapters: Adapters, settings: StorageSettings) -> Indexer:
-    outbox = PostgresOutbox(adapters.database)
+    outbox = staged(PostgresOutbox(adapters.database))
     mirror = Mirror(
-        outbox=warmed(outbox, adapters.cold),
-        vectors=adapters.vectors,
-        embedder=adapters.embedder,
+        outbox=staged(warmed(PostgresOutbox(adapters.database), adapters.cold)),
+        vectors=staged(adapters.vectors),
+        embedder=staged(adapters.embedder),
         sparse=adapters.sparse,
     )
     owner = settings.indexer_name or socket.gethostname()

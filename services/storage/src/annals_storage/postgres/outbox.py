@@ -17,6 +17,7 @@ from annals_storage.domain.indexing import (
     OutboxEntry,
     OutboxKind,
     OutboxTotals,
+    Priority,
     StoredEmbedding,
 )
 from annals_storage.postgres.database import Database, Params, Statement, sql
@@ -24,9 +25,9 @@ from annals_storage.postgres.rows import event_from
 
 MAX_ATTEMPTS = 10
 
-_CLAIM = "SELECT * FROM annals.claim_outbox(%(owner)s, %(limit)s, %(lease)s)"
+_CLAIM = "SELECT * FROM annals.lease_outbox(%(owner)s, %(limit)s, %(lease)s)"
 _RELEASE = "SELECT annals.release_outbox(%(owner)s) AS released"
-_TOTALS = "SELECT * FROM annals.outbox_totals()"
+_TOTALS = "SELECT * FROM annals.outbox_lanes()"
 _CONVERSATION_IS_DELETED = """
 SELECT deleted_at IS NOT NULL AS deleted FROM annals.conversations
 WHERE tenant_id = %(tenant_id)s AND conversation_id = %(conversation_id)s
@@ -40,7 +41,7 @@ class PostgresOutbox:
         self._database = database
 
     async def claim(self, owner: str, *, limit: int, lease: timedelta) -> list[OutboxEntry]:
-        """Lease at most `limit` entries of any tenants, those that wait longest first."""
+        """Lease at most `limit` entries of any tenants; see 0006_pre_outbox.sql for whose."""
         params = {"owner": owner, "limit": limit, "lease": lease}
         [rows] = await self._database.run_untenanted((_CLAIM, params))
         return [OutboxEntry(**{**row, "kind": OutboxKind(row["kind"])}) for row in rows]
@@ -55,10 +56,10 @@ class PostgresOutbox:
         [[row]] = await self._database.run_untenanted((_RELEASE, {"owner": owner}))
         return int(row["released"])
 
-    async def totals(self) -> OutboxTotals:
-        """Return the backlog over all tenants."""
-        [[row]] = await self._database.run_untenanted((_TOTALS, {}))
-        return OutboxTotals(**row)
+    async def totals(self) -> list[OutboxTotals]:
+        """Return the backlog of every lane over all tenants."""
+        [rows] = await self._database.run_untenanted((_TOTALS, {}))
+        return [OutboxTotals(**{**row, "priority": Priority(row["priority"])}) for row in rows]
 
     async def backlog(
         self,
@@ -94,6 +95,12 @@ class PostgresOutbox:
         params = {"tenant_id": tenant_id, "after": after, "limit": limit}
         [rows] = await self._database.run(tenant_id, (sql("list_mirrored"), params))
         return [(row["point_id"], row["source_id"]) for row in rows]
+
+    async def text_bytes(self, tenant_id: UUID, event_ids: Sequence[UUID]) -> dict[UUID, int]:
+        """Return how many bytes of text there are to read of each event; unknown ones miss."""
+        params = {"tenant_id": tenant_id, "event_ids": list(event_ids)}
+        [rows] = await self._database.run(tenant_id, (sql("text_bytes"), params))
+        return {row["event_id"]: row["bytes"] for row in rows}
 
     async def get_indexable(
         self, tenant_id: UUID, event_ids: Sequence[UUID]

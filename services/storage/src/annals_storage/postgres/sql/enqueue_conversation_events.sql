@@ -1,6 +1,6 @@
 -- They wait since the change of the conversation, so that who waits for that waits for them.
-INSERT INTO annals.outbox (tenant_id, kind, key, conversation_id, enqueued_at)
-SELECT %(tenant_id)s, held.kind, held.key, %(conversation_id)s,
+INSERT INTO annals.outbox (tenant_id, kind, key, conversation_id, priority, enqueued_at)
+SELECT %(tenant_id)s, held.kind, held.key, %(conversation_id)s, 1,
        coalesce((SELECT o.enqueued_at FROM annals.outbox AS o
                  WHERE o.tenant_id = %(tenant_id)s AND o.kind = 'conversation'
                    AND o.key = %(conversation_id)s), now())

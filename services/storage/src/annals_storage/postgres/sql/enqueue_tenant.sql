@@ -1,5 +1,5 @@
-INSERT INTO annals.outbox (tenant_id, kind, key, conversation_id)
-SELECT tenant_id, 'conversation', conversation_id, conversation_id
+INSERT INTO annals.outbox (tenant_id, kind, key, conversation_id, priority)
+SELECT tenant_id, 'conversation', conversation_id, conversation_id, 1
 FROM annals.conversations
 WHERE tenant_id = %(tenant_id)s
 ON CONFLICT (tenant_id, kind, key) DO UPDATE
