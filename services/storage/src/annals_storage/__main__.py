@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import asdict
 from typing import TypeVar
 from uuid import UUID
 
@@ -29,6 +30,7 @@ from annals_storage.app_lifecycle import lifecycle, open_cold_storage
 from annals_storage.cold.objects import ColdStorageUrlError
 from annals_storage.commands.mending import MendMirror
 from annals_storage.commands.mirror_erasure import OutboxErasure
+from annals_storage.commands.parked import list_parked, retry_parked
 from annals_storage.commands.retaining import Maintain
 from annals_storage.commands.tenancy import CreateTenant
 from annals_storage.commands.verifying import VerifyMirror, reindex
@@ -38,6 +40,7 @@ from annals_storage.postgres.database import Database, sql
 from annals_storage.postgres.guard import SchemaOutdatedError, UnsafeRoleError, check_database
 from annals_storage.postgres.migrator import MigrationError, migrate
 from annals_storage.postgres.outbox import PostgresOutbox
+from annals_storage.postgres.parked import PostgresParked
 from annals_storage.postgres.tenants import PostgresTenants
 from annals_storage.settings import StorageSettings
 from annals_storage.vectors.edge_shard import ShardError, optimize_offline
@@ -157,6 +160,23 @@ def _require_mirror(settings: StorageSettings) -> None:
             "serving process's, or, if the mirror was lost, start storage and run "
             "`annals-storage reindex`"
         )
+
+
+@main.command()
+@click.option("--tenant", "tenant_id", type=click.UUID, help="Only this one.")
+@click.option("--retry", is_flag=True, help="Have them tried again.")
+def parked(tenant_id: UUID | None, *, retry: bool) -> None:
+    """List what could not be mirrored and was given up, one JSON object a line."""
+
+    async def act(settings: StorageSettings) -> None:
+        async with _database(settings) as database:
+            tenants, entries = PostgresTenants(database), PostgresParked(database)
+            async for owner, entry in list_parked(tenants, entries, tenant_id):
+                click.echo(json.dumps({"tenant_id": owner, **asdict(entry)}, default=str))
+            if retry:
+                _say(f"{await retry_parked(tenants, entries, tenant_id)} are tried again")
+
+    _run(act)
 
 
 @main.command(name="reindex")

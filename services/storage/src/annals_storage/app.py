@@ -18,6 +18,7 @@ from annals_storage.commands.grouping import GroupCommit
 from annals_storage.commands.growth import GrowthAlert
 from annals_storage.commands.notifying import NotifyingAppends
 from annals_storage.commands.search_log import SearchLog
+from annals_storage.indexer.drift import DriftCheck
 from annals_storage.indexer.mirror import Mirror
 from annals_storage.indexer.stages import staged
 from annals_storage.indexer.worker import Indexer
@@ -25,6 +26,7 @@ from annals_storage.postgres.appends import PostgresAppends
 from annals_storage.postgres.outbox import PostgresOutbox
 from annals_storage.postgres.pool_metrics import PoolCollector
 from annals_storage.postgres.search_log import PostgresSearchLog
+from annals_storage.postgres.tenants import PostgresTenants
 from annals_storage.settings import StorageSettings
 
 
@@ -81,7 +83,12 @@ def _indexer(adapters: Adapters, settings: StorageSettings) -> Indexer:
         sparse=adapters.sparse,
     )
     owner = settings.indexer_name or socket.gethostname()
-    return Indexer(outbox=outbox, mirror=mirror, owner=owner)
+    drift = DriftCheck(
+        tenants=PostgresTenants(adapters.database),
+        outbox=PostgresOutbox(adapters.database),
+        vectors=adapters.vectors,
+    )
+    return Indexer(outbox=outbox, mirror=mirror, owner=owner, drift=drift)
 
 
 async def run_indexer(settings: StorageSettings) -> None:

@@ -137,6 +137,18 @@ class OutboxTotals:
 
 
 @dataclass(frozen=True, slots=True)
+class ParkedEntry:
+    """An entry that failed too often. `error`: of the last attempt, without content."""
+
+    kind: OutboxKind
+    key: UUID
+    conversation_id: UUID
+    attempts: int
+    error: str
+    parked_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Backlog:
     """The backlog of a tenant or of some of its conversations, at the moment `as_of`."""
 

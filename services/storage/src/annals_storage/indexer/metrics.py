@@ -26,4 +26,8 @@ STAGE_SECONDS = Histogram(
     "annals_indexer_stage_seconds", "Time of one call of a stage.", ["stage"],
     buckets=(0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60),
 )  # fmt: skip
+DRIFT_POINTS = Gauge(
+    "annals_mirror_drift_points", "Points too many or too few when tenants were last counted."
+)
+DRIFT_CHECKED_TENANTS = Counter("annals_mirror_checked_tenants_total", "Tenants counted.")
 INDEXER_FAILURES = Counter("annals_indexer_failures_total", "Batches that failed.", ["kind"])

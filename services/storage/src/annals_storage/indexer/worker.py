@@ -13,6 +13,8 @@ import structlog
 
 from annals_common.errors import ColdStorageUnavailableError, DependencyUnavailableError
 from annals_storage.domain.indexing import OutboxEntry, OutboxKind, OutboxTotals
+from annals_storage.indexer.drift import DriftCheck
+from annals_storage.indexer.failures import without_content
 from annals_storage.indexer.leases import LEASE, Leases
 from annals_storage.indexer.metrics import (
     INDEXER_FAILURES,
@@ -44,9 +46,16 @@ class Indexer:
     """Runs until cancelled. Any number may run side by side; `owner` tells their leases apart."""
 
     def __init__(
-        self, *, outbox: Outbox, mirror: Mirror, owner: str, lease: timedelta = LEASE
+        self,
+        *,
+        outbox: Outbox,
+        mirror: Mirror,
+        owner: str,
+        lease: timedelta = LEASE,
+        drift: DriftCheck | None = None,
     ) -> None:
         self._outbox, self._mirror, self._owner = outbox, mirror, owner
+        self._drift = drift
         self._leases = Leases(outbox, owner=owner, lease=lease)
 
     async def run(self) -> None:
@@ -58,6 +67,8 @@ class Indexer:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._work())
                 tasks.create_task(self._measure())
+                if self._drift is not None:
+                    tasks.create_task(self._drift.run())
         finally:
             with suppress(DependencyUnavailableError, TimeoutError):
                 await asyncio.wait_for(self._outbox.release(self._owner), RELEASE_SECONDS)
@@ -122,7 +133,7 @@ class Indexer:
         INDEXER_FAILURES.labels("entry").inc()
         if len(entries) == 1:
             log.error("entry failed", key=str(entries[0].key), exc_info=error)
-            await self._outbox.fail(self._owner, entries, repr(error)[:500])
+            await self._outbox.fail(self._owner, entries, without_content(error))
             return
         middle = len(entries) // 2
         await self._settle(entries[:middle])

@@ -170,7 +170,7 @@ ALTER TABLE ONLY annals.outbox FORCE ROW LEVEL SECURITY;
 ALTER TABLE annals.outbox OWNER TO annals_owner;
 
 CREATE FUNCTION annals.lease_lane(p_lane smallint, p_owner text, p_limit integer, p_lease interval, p_tenants integer) RETURNS TABLE(tenant_id uuid, kind text, key uuid, conversation_id uuid, generation bigint, attempts integer, priority smallint)
-    LANGUAGE sql SECURITY DEFINER
+    LANGUAGE sql
     SET search_path TO 'annals', 'pg_temp'
     SET enable_hashjoin TO 'off'
     SET enable_mergejoin TO 'off'
