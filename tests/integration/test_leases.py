@@ -48,7 +48,7 @@ async def test_a_lease_lasts_as_long_as_the_work(waiting: Queue) -> None:
 
         assert mirror.keys() == [key]
         mirror.gate.set()
-        await eventually(lambda: asyncio.to_thread(waiting.rows), lambda rows: not rows)
+        await eventually(waiting.left, lambda count: not count)
     assert mirror.keys() == [key]
 
 
@@ -68,7 +68,7 @@ async def test_what_changes_meanwhile_is_mirrored_once_more_but_not_at_the_same_
 
         mirror.gate.set()
 
-        await eventually(lambda: asyncio.to_thread(waiting.rows), lambda rows: not rows)
+        await eventually(waiting.left, lambda count: not count)
     assert mirror.keys() == [key, key]
     assert mirror.at_once == 1
 
@@ -80,7 +80,7 @@ async def test_another_indexer_takes_over_from_a_dead_one(waiting: Queue) -> Non
     mirror.gate.set()
 
     async with waiting.worked_off(mirror, owner="alive", lease=LEASE):
-        await eventually(lambda: asyncio.to_thread(waiting.rows), lambda rows: not rows)
+        await eventually(waiting.left, lambda count: not count)
 
     assert sorted(mirror.keys()) == sorted(keys) == sorted(entry.key for entry in dead)
 

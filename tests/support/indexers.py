@@ -76,6 +76,13 @@ class Queue:
     def rows(self) -> list[dict[str, object]]:
         return self.scratch.admin("SELECT * FROM annals.outbox ORDER BY enqueued_at")
 
+    async def left(self) -> int:
+        """How many entries there still are."""
+        [row] = await asyncio.to_thread(
+            self.scratch.admin, "SELECT count(*) AS n FROM annals.outbox"
+        )
+        return int(row["n"])
+
     @asynccontextmanager
     async def worked_off(
         self, mirror: GatedMirror, *, owner: str, lease: timedelta

@@ -22,6 +22,7 @@ from annals_common.tokenizers import EncodingUnavailableError
 from annals_storage.app import StorageApp, run_indexer
 from annals_storage.app_adapters import (
     VECTORS_FOLDER,
+    cancelled,
     mirror_parts,
     open_adapters,
     open_embedder,
@@ -80,14 +81,14 @@ async def _serve(settings: StorageSettings) -> None:
     app = StorageApp(settings)
     try:
         await app.start()
-        await _until_stopped(app)
+        await _until_stopped(app.indexing)
     finally:
         await app.stop()
 
 
-async def _until_stopped(app: StorageApp) -> None:
+async def _until_stopped(indexing: asyncio.Task[None] | None) -> None:
     waits = {asyncio.create_task(wait_for_signal())}
-    waits |= {app.indexing} if app.indexing else set()
+    waits |= {indexing} if indexing else set()
     done, _ = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
     for task in done:
         # An indexer that dies takes the process with it: its supervisor starts both anew.
@@ -96,8 +97,16 @@ async def _until_stopped(app: StorageApp) -> None:
 
 @main.command()
 def index() -> None:
-    """Mirror events into the Qdrant server until stopped."""
-    _run(run_indexer)
+    """Mirror events until SIGTERM, without serving; then give back what is not done."""
+    _run(_index)
+
+
+async def _index(settings: StorageSettings) -> None:
+    indexing = asyncio.create_task(run_indexer(settings))
+    try:
+        await _until_stopped(indexing)
+    finally:
+        await cancelled(indexing)
 
 
 @main.command(name="migrate")
