@@ -109,7 +109,7 @@ model: install ## Conversations against a model of them (STEPS=10000, SEED=1, SH
 	STEPS=$(or $(STEPS),10000) SEED=$(or $(SEED),1) $(if $(SHRINK),SHRINK=1) $(PYTEST) tests/model
 
 .PHONY: chaos
-chaos: install ## kill -9 of storage and of PostgreSQL under load (KILLS=20)
+chaos: install ## kill -9 of storage, an indexer and PostgreSQL under load (KILLS=20)
 	KILLS=$(or $(KILLS),20) $(PYTEST) tests/chaos
 
 .PHONY: fuzz

@@ -15,6 +15,8 @@ from annals_client import user
 from annals_storage.app_adapters import cancelled, mirror_parts
 from annals_storage.commands.verifying import VerifyMirror, reindex
 from annals_storage.domain.conversations import NewConversation
+from annals_storage.indexer.drift import DriftCheck
+from annals_storage.indexer.metrics import DRIFT_CHECKED_TENANTS, DRIFT_POINTS
 from annals_storage.indexer.mirror import Mirror
 from annals_storage.indexer.worker import LEASE, Indexer
 from annals_storage.postgres.conversations import PostgresConversations
@@ -85,3 +87,31 @@ async def test_an_indexer_that_ends_gives_its_leases_back(scratch: ScratchDataba
     [entry] = await outbox.claim("another", limit=10, lease=LEASE)
     assert entry.conversation_id == conversation_id
     await database.close()
+
+
+async def test_a_dropped_point_shows_as_drift_until_it_is_back(
+    own_storage: RunningStorage, own_tenant: Tenant
+) -> None:
+    adapters, tenants = own_storage.adapters, PostgresTenants(own_storage.adapters.database)
+    outbox = PostgresOutbox(adapters.database)
+    drift = DriftCheck(tenants=tenants, outbox=outbox, vectors=adapters.vectors)
+    stored = await append(own_tenant.raw, "", user("one"), user("two"))
+    await eventually(own_tenant.client.index.status, lambda now: now.pending_count == 0)
+    event_id = UUID(stored.events[0].event_id)
+
+    async def shown() -> float:
+        checked = DRIFT_CHECKED_TENANTS.collect()[0].samples[0].value
+        for _ in await tenants.page(cursor=None, limit=100):
+            await drift.step()
+        assert DRIFT_CHECKED_TENANTS.collect()[0].samples[0].value > checked
+        await drift.step()
+        return DRIFT_POINTS.collect()[0].samples[0].value
+
+    whole = await shown()
+    await adapters.vectors.delete_events(UUID(own_tenant.tenant_id), [event_id])
+    lacking = await shown()
+    await reindex(tenants, outbox)
+    await eventually(own_tenant.client.index.status, lambda now: now.pending_count == 0)
+
+    assert (whole, lacking) == (0, 1)
+    assert await shown() == 0

@@ -108,6 +108,7 @@ async def foreign(storage: RunningStorage) -> Any:
                 "event_id": ids(stored)[0],
                 "event_ids": ids(stored)[0],
                 "exclude_event_ids": ids(stored)[0],
+                "entry_ids": ids(stored)[0],
                 "parent_event_id": ids(stored)[0],
                 "message_event_id": ids(stored)[0],
                 "new_conversation_id": room.conversation_id,

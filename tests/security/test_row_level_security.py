@@ -236,6 +236,10 @@ class TestSecurityDefinerFunctions:
             "list_tenants": "SETOF annals.tenants",
             "claim_outbox": "TABLE(tenant_id uuid, kind text, key uuid, conversation_id uuid, "
             "generation bigint, attempts integer)",
+            "lease_outbox": "TABLE(tenant_id uuid, kind text, key uuid, conversation_id uuid, "
+            "generation bigint, attempts integer, priority smallint)",
+            "outbox_lanes": "TABLE(priority smallint, pending bigint, parked bigint, "
+            "lag_seconds double precision)",
             "release_outbox": "bigint",
             "outbox_totals": "record",
             # Of the transaction's tenant alone.
@@ -253,7 +257,9 @@ class TestSecurityDefinerFunctions:
         answers = [
             run(postgres.app_url, "SELECT * FROM annals.list_tenants(NULL, NULL, 1000)"),
             run(postgres.app_url, "SELECT * FROM annals.outbox_totals()"),
+            run(postgres.app_url, "SELECT * FROM annals.outbox_lanes()"),
             run(postgres.app_url, "SELECT * FROM annals.claim_outbox('probe', 0, '1 s')"),
+            run(postgres.app_url, "SELECT * FROM annals.lease_outbox('probe', 0, '1 s')"),
         ]
 
         assert secret_word not in repr(answers)

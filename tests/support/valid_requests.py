@@ -361,6 +361,8 @@ VALID: dict[str, Build] = {
     "ListSearchLog": _plain(search_pb.ListSearchLogRequest),
     "SearchEvents": _plain(search_pb.SearchEventsRequest, query="hello"),
     "GetIndexStatus": _plain(index_pb.GetIndexStatusRequest),
+    "ListParkedEntries": _plain(index_pb.ListParkedEntriesRequest),
+    "RetryParkedEntries": _plain(index_pb.RetryParkedEntriesRequest),
     "EraseEvent": _erase_event,
     "EraseConversation": _of_conversation(erasure_pb.EraseConversationRequest),
     "EraseUser": _plain(erasure_pb.EraseUserRequest, user_id="nobody"),

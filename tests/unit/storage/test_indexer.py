@@ -19,8 +19,8 @@ class HidesCancellation:
     async def release(self, _owner: str) -> int:
         return 0
 
-    async def totals(self) -> OutboxTotals:
-        return OutboxTotals(0, 0, 0.0)
+    async def totals(self) -> list[OutboxTotals]:
+        return []
 
     async def claim(self, _owner: str, **_limits: Any) -> list[Any]:
         self.claiming.set()

@@ -205,6 +205,8 @@ class AsyncIndex(AsyncNoun):
     """The mirror of embeddings."""
 
     status = async_unary(_requests.index.status)
+    parked = async_listing(_requests.index.parked)
+    retry = async_unary(_requests.index.retry)
 
 
 class AsyncContext(AsyncNoun):

@@ -205,6 +205,8 @@ class Index(Noun):
     """The mirror of embeddings."""
 
     status = unary(_requests.index.status)
+    parked = listing(_requests.index.parked)
+    retry = unary(_requests.index.retry)
 
 
 class Context(Noun):

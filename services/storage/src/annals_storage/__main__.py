@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
+from dataclasses import asdict
 from typing import TypeVar
 from uuid import UUID
 
@@ -24,6 +25,7 @@ from annals_storage.app_lifecycle import lifecycle, open_cold_storage
 from annals_storage.app_rebuild import rebuild_command, summary, verify_generations
 from annals_storage.cold.objects import ColdStorageUrlError
 from annals_storage.commands.mirror_erasure import OutboxErasure
+from annals_storage.commands.parked import list_parked, retry_parked
 from annals_storage.commands.retaining import Maintain
 from annals_storage.commands.tenancy import CreateTenant
 from annals_storage.commands.verifying import reindex
@@ -33,6 +35,7 @@ from annals_storage.postgres.database import sql
 from annals_storage.postgres.guard import SchemaOutdatedError, UnsafeRoleError
 from annals_storage.postgres.migrator import MigrationError, migrate
 from annals_storage.postgres.outbox import PostgresOutbox
+from annals_storage.postgres.parked import PostgresParked
 from annals_storage.postgres.tenants import PostgresTenants
 from annals_storage.settings import StorageSettings
 from annals_storage.vectors.edge_shard import ShardError, optimize_offline, shard_folders
@@ -88,7 +91,7 @@ async def _started(app: StorageApp) -> None:
 
 @main.command()
 def index() -> None:
-    """Mirror events into the Qdrant server until stopped."""
+    """Mirror events until SIGTERM, without serving; then give back what is not done."""
     _run(_index)
 
 
@@ -155,6 +158,23 @@ def _require_mirror(settings: StorageSettings) -> None:
             "ANNALS_STORAGE_DATA_DIR to the serving process's, or, if the mirror was lost, start "
             "storage and run `annals-storage reindex`"
         )
+
+
+@main.command()
+@click.option("--tenant", "tenant_id", type=click.UUID, help="Only this one.")
+@click.option("--retry", is_flag=True, help="Have them tried again.")
+def parked(tenant_id: UUID | None, *, retry: bool) -> None:
+    """List what could not be mirrored and was given up, one JSON object a line."""
+
+    async def act(settings: StorageSettings) -> None:
+        async with admin_database(settings) as database:
+            tenants, entries = PostgresTenants(database), PostgresParked(database)
+            async for owner, entry in list_parked(tenants, entries, tenant_id):
+                click.echo(json.dumps({"tenant_id": owner, **asdict(entry)}, default=str))
+            if retry:
+                _say(f"{await retry_parked(tenants, entries, tenant_id)} are tried again")
+
+    _run(act)
 
 
 @main.command(name="reindex")

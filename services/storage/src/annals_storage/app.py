@@ -20,13 +20,16 @@ from annals_storage.commands.grouping import GroupCommit
 from annals_storage.commands.growth import GrowthAlert
 from annals_storage.commands.notifying import NotifyingAppends
 from annals_storage.commands.search_log import SearchLog
+from annals_storage.indexer.drift import DriftCheck
 from annals_storage.indexer.keeper import MirrorKeeper
 from annals_storage.indexer.live import LiveMirror
+from annals_storage.indexer.stages import staged
 from annals_storage.indexer.worker import Indexer, measure
 from annals_storage.postgres.appends import PostgresAppends
 from annals_storage.postgres.outbox import PostgresOutbox
 from annals_storage.postgres.pool_metrics import PoolCollector
 from annals_storage.postgres.search_log import PostgresSearchLog
+from annals_storage.postgres.tenants import PostgresTenants
 from annals_storage.settings import StorageSettings
 
 
@@ -84,14 +87,20 @@ class StorageApp:
 
 
 def _indexer(adapters: Adapters, settings: StorageSettings) -> Indexer:
-    outbox = PostgresOutbox(adapters.database)
+    outbox = staged(PostgresOutbox(adapters.database))
     mirror = LiveMirror(
-        outbox=warmed(outbox, adapters.cold),
+        outbox=staged(warmed(PostgresOutbox(adapters.database), adapters.cold)),
         generations=adapters.generations,
         sparse=adapters.sparse,
         max_chunks=settings.index_max_chunks_per_event,
     )
-    return Indexer(outbox=outbox, mirror=mirror, owner=_owner(settings))
+    drift = DriftCheck(
+        tenants=PostgresTenants(adapters.database),
+        outbox=PostgresOutbox(adapters.database),
+        vectors=adapters.vectors,
+        model=lambda: adapters.embedder.model,
+    )
+    return Indexer(outbox=outbox, mirror=mirror, owner=_owner(settings), drift=drift)
 
 
 def _keeper(adapters: Adapters, settings: StorageSettings) -> MirrorKeeper:

@@ -62,6 +62,7 @@ from annals_storage.postgres.conversations import PostgresConversations
 from annals_storage.postgres.forks import PostgresForks
 from annals_storage.postgres.hits import PostgresHits
 from annals_storage.postgres.memories import PostgresMemories
+from annals_storage.postgres.parked import PostgresParked
 from annals_storage.postgres.provider_logs import PostgresProviderLogs
 from annals_storage.postgres.relationships import PostgresRelationships
 from annals_storage.postgres.rescoring import PostgresRescoring
@@ -254,6 +255,10 @@ def _add_lifecycle(server: grpc.aio.Server, shared: Shared, authenticate: Authen
         adapters.database, engine, adapters.cold, forget_key=authenticate.forget_key
     ).register(server, engine)
     index_service_pb2_grpc.add_IndexServiceServicer_to_server(
-        IndexHandler(outbox=shared.outbox, generations=adapters.generations),
+        IndexHandler(
+            outbox=shared.outbox,
+            generations=adapters.generations,
+            parked=PostgresParked(adapters.database),
+        ),
         server,
     )

@@ -17,6 +17,7 @@ from annals_client.cli.events import append, list_events
 from annals_client.cli.failures import FriendlyGroup
 from annals_client.cli.history import delete, edit, history, period, restore
 from annals_client.cli.imports import import_command
+from annals_client.cli.index import index
 from annals_client.cli.keys import key
 from annals_client.cli.logs import provider_logs, search_log
 from annals_client.cli.memories import memory
@@ -118,6 +119,7 @@ for command in (
     attachment,
     search,
     search_log,
+    index,
     context_command,
     count_tokens,
     conversation,

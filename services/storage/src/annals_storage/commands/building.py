@@ -61,7 +61,7 @@ class BuildGeneration:
         """Return when it serves, or was cancelled. Raises DependencyUnavailableError."""
         number = generation.number
         if generation.sources_total is None:
-            parked = (await self._parts.outbox.totals()).parked
+            parked = await self._parked()
             await self._store.count(number, await self._count(), parked)
         await self._walk(number)
         await self._settle(number)
@@ -118,7 +118,7 @@ class BuildGeneration:
         """Have it serve once everything of the walk is mirrored and a verification says so."""
         while (build := await self._store.build(number)) and build.walked_at:
             waiting = await self._sources.waiting(build.walked_at)
-            parked = (await self._parts.outbox.totals()).parked
+            parked = await self._parked()
             if waiting:
                 problem = ""
             elif parked > build.parked_before:
@@ -131,6 +131,9 @@ class BuildGeneration:
                     return
             await self._store.note(number, problem)
             await asyncio.sleep(HELD_SECONDS if problem else POLL_SECONDS)
+
+    async def _parked(self) -> int:
+        return sum(lane.parked for lane in await self._parts.outbox.totals())
 
     async def _compared(self, number: int) -> str:
         """Compare it with PostgreSQL and mend it; return what differed."""

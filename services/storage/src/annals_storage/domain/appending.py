@@ -14,6 +14,7 @@ class Append:
     """Events for one conversation, stored all or none.
 
     `anonymous`: the conversation is created if it does not exist. `branch` None: the current one.
+    `bulk`: nobody waits for it to be found; what somebody waits for is mirrored first.
     """
 
     tenant_id: UUID
@@ -28,6 +29,7 @@ class Append:
     branch: int | None = None
     actor: Actor | None = None
     event_path: str | None = None
+    bulk: bool = False
 
     def path(self, position: int) -> str:
         """Return how the call names the event at a position: for errors."""

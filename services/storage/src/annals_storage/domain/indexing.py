@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 from uuid import UUID
 
 from annals_storage.domain.events import Event
@@ -19,11 +19,19 @@ class OutboxKind(StrEnum):
     MEMORY = "memory"
 
 
+class Priority(IntEnum):
+    """Which lane of the outbox a key waits in; what has the lower number goes first."""
+
+    INTERACTIVE = 0
+    BULK = 1
+
+
 @dataclass(frozen=True, slots=True)
 class OutboxEntry:
     """A key whose mirror may be stale, leased to one worker.
 
-    `generation` counts the changes of the row; `attempts` the leases so far.
+    `generation` counts the changes of the row; `attempts` the leases so far. `priority`: see
+    `Priority`.
     """
 
     tenant_id: UUID
@@ -32,6 +40,7 @@ class OutboxEntry:
     conversation_id: UUID
     generation: int
     attempts: int
+    priority: int = Priority.INTERACTIVE
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,11 +128,24 @@ class MemoryEmbedding:
 
 @dataclass(frozen=True, slots=True)
 class OutboxTotals:
-    """The backlog over all tenants."""
+    """The backlog of one lane over all tenants. `lag_seconds`: age of its oldest entry."""
 
+    priority: Priority
     pending: int
     parked: int
     lag_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class ParkedEntry:
+    """An entry that failed too often. `error`: of the last attempt, without content."""
+
+    kind: OutboxKind
+    key: UUID
+    conversation_id: UUID
+    attempts: int
+    error: str
+    parked_at: datetime
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -54,7 +55,7 @@ class EventHandler:
         progress = StreamProgress()
         async for request in request_iterator:
             await self._access.target("StreamAppendEvents", request.append.conversation_id)
-            append = await self._append(request.append, tenant_id)
+            append = replace(await self._append(request.append, tenant_id), bulk=True)
             yield progress.acknowledge(await self._grouping.append(append))
 
     async def _append(self, request: pb.AppendEventsRequest, tenant_id: UUID) -> Append:

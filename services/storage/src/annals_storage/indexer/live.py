@@ -12,6 +12,7 @@ from annals_storage.domain.generations import GenerationState, MirrorPlace
 from annals_storage.domain.indexing import OutboxEntry
 from annals_storage.indexer.chunker import MAX_CHUNKS
 from annals_storage.indexer.mirror import Mirror
+from annals_storage.indexer.stages import staged
 from annals_storage.ports.embedding import SparseEncoder
 from annals_storage.ports.outbox import Outbox
 
@@ -75,8 +76,8 @@ class LiveMirror:
             )
             yield Mirror(
                 outbox=self._outbox,
-                vectors=_together(own),
-                embedder=own[0].embedder,
+                vectors=staged(_together(own)),
+                embedder=staged(own[0].embedder),
                 sparse=self._sparse,
                 max_chunks=self._max_chunks,
                 place=place,

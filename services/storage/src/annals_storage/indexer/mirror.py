@@ -11,7 +11,7 @@ from annals_storage.domain.indexing import IndexableEvent, KnownChunks, OutboxEn
 from annals_storage.indexer.chunker import MAX_CHUNKS, CutChunk, chunk_point, chunk_row, cut
 from annals_storage.indexer.embeddings import Embedding, embeddings_by_hash
 from annals_storage.indexer.memories import MemoryMirror
-from annals_storage.indexer.metrics import INDEXED_EVENTS, REUSED_CHUNKS
+from annals_storage.indexer.metrics import INDEXED_EVENTS, REUSED_CHUNKS, STAGE_SECONDS
 from annals_storage.ports.embedding import Embedder, SparseEncoder
 from annals_storage.ports.outbox import Outbox
 from annals_storage.ports.vectors import VectorWriter
@@ -72,7 +72,8 @@ class Mirror:
         self, tenant_id: UUID, sources: Sequence[IndexableEvent], unsure: Sequence[UUID]
     ) -> None:
         # A long text takes a second to cut: not on the event loop that serves.
-        chunks = await asyncio.to_thread(self._cut, sources)
+        with STAGE_SECONDS.labels("cut").time():
+            chunks = await asyncio.to_thread(self._cut, sources)
         event_ids = [source.event.event_id for source in sources]
         known = await self._known(tenant_id, event_ids, chunks)
         embedded = await self._embedded(chunks, known)

@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
-from itertools import groupby
 from uuid import UUID
 
 import structlog
 
 from annals_common.errors import ColdStorageUnavailableError, DependencyUnavailableError
-from annals_storage.domain.indexing import OutboxEntry
+from annals_storage.domain.indexing import OutboxEntry, OutboxKind, OutboxTotals
+from annals_storage.indexer.drift import DriftCheck
+from annals_storage.indexer.failures import without_content
+from annals_storage.indexer.leases import LEASE, Leases
 from annals_storage.indexer.live import LiveMirror
 from annals_storage.indexer.metrics import (
     INDEXER_FAILURES,
+    LANE_LAG_SECONDS,
+    LANE_PENDING,
     OUTBOX_LAG_SECONDS,
     OUTBOX_PARKED,
     OUTBOX_PENDING,
 )
 from annals_storage.indexer.mirror import Mirror
+from annals_storage.indexer.parts import by_lane_and_tenant, cut_by_bytes
 from annals_storage.ports.outbox import Outbox
 
 BATCH_EVENTS = 256
-LEASE = timedelta(seconds=30)
 IDLE_SECONDS = 0.05
 OUTAGE_SECONDS = 1.0
 TOTALS_SECONDS = 1.0
@@ -41,8 +46,18 @@ def _is_cancelled() -> bool:
 class Indexer:
     """Runs until cancelled. Any number may run side by side; `owner` tells their leases apart."""
 
-    def __init__(self, *, outbox: Outbox, mirror: Mirror | LiveMirror, owner: str) -> None:
+    def __init__(
+        self,
+        *,
+        outbox: Outbox,
+        mirror: Mirror | LiveMirror,
+        owner: str,
+        lease: timedelta = LEASE,
+        drift: DriftCheck | None = None,
+    ) -> None:
         self._outbox, self._mirror, self._owner = outbox, mirror, owner
+        self._drift = drift
+        self._leases = Leases(outbox, owner=owner, lease=lease)
 
     async def run(self) -> None:
         """Mirror forever. Leases left by an earlier run under the same name are taken over.
@@ -53,6 +68,8 @@ class Indexer:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._work())
                 tasks.create_task(measure(self._outbox))
+                if self._drift is not None:
+                    tasks.create_task(self._drift.run())
         finally:
             with suppress(DependencyUnavailableError, TimeoutError):
                 await asyncio.wait_for(self._outbox.release(self._owner), RELEASE_SECONDS)
@@ -63,18 +80,27 @@ class Indexer:
             try:
                 released = released or await self._outbox.release(self._owner) >= 0
                 pause = 0.0 if await self.step() else IDLE_SECONDS
-            except DependencyUnavailableError as error:
-                log.warning("indexer waits", cause=error.message)
-                pause = OUTAGE_SECONDS
+            except (DependencyUnavailableError, TimeoutError) as error:
+                log.warning("indexer waits", cause=str(error))
+                # What it was at is given back first, and need not wait for its lease to expire.
+                released, pause = False, OUTAGE_SECONDS
             await asyncio.sleep(pause)
 
     async def step(self) -> int:
         """Claim one batch and mirror it; return how many entries were claimed."""
-        entries = await self._outbox.claim(self._owner, limit=BATCH_EVENTS, lease=LEASE)
-        entries.sort(key=lambda entry: (entry.tenant_id, entry.key))
-        for _, own in groupby(entries, key=lambda entry: entry.tenant_id):
-            await self._settle(list(own))
+        entries = await self._leases.claim(BATCH_EVENTS)
+        async with self._leases.kept(entries):
+            for own in by_lane_and_tenant(entries):
+                for part in cut_by_bytes(own, await self._text_bytes(own)):
+                    await self._settle(part)
         return len(entries)
+
+    async def _text_bytes(self, entries: Sequence[OutboxEntry]) -> Mapping[UUID, int]:
+        """Return what there is to read of each event. Of one alone it makes no difference."""
+        events = [entry.key for entry in entries if entry.kind is OutboxKind.EVENT]
+        if len(events) <= 1:
+            return {}
+        return await self._outbox.text_bytes(entries[0].tenant_id, events)
 
     async def _settle(self, entries: Sequence[OutboxEntry]) -> None:
         try:
@@ -108,7 +134,7 @@ class Indexer:
         INDEXER_FAILURES.labels("entry").inc()
         if len(entries) == 1:
             log.error("entry failed", key=str(entries[0].key), exc_info=error)
-            await self._outbox.fail(self._owner, entries, repr(error)[:500])
+            await self._outbox.fail(self._owner, entries, without_content(error))
             return
         middle = len(entries) // 2
         await self._settle(entries[:middle])
@@ -120,12 +146,21 @@ async def measure(outbox: Outbox) -> None:
     what waits is seen even when nobody mirrors.
     """
     while not _is_cancelled():
+        started_s = time.monotonic()
         try:
-            totals = await outbox.totals()
-        except DependencyUnavailableError:
+            _show(await outbox.totals())
+        except (DependencyUnavailableError, TimeoutError):
             await asyncio.sleep(OUTAGE_SECONDS)
             continue
-        OUTBOX_PENDING.set(totals.pending)
-        OUTBOX_PARKED.set(totals.parked)
-        OUTBOX_LAG_SECONDS.set(totals.lag_seconds)
-        await asyncio.sleep(TOTALS_SECONDS)
+        # A long outbox takes long to count: never more than a twentieth of the time.
+        counting_s = time.monotonic() - started_s
+        await asyncio.sleep(max(TOTALS_SECONDS, 20 * counting_s))
+
+
+def _show(lanes: Sequence[OutboxTotals]) -> None:
+    for lane in lanes:
+        LANE_PENDING.labels(lane.priority.name.lower()).set(lane.pending)
+        LANE_LAG_SECONDS.labels(lane.priority.name.lower()).set(lane.lag_seconds)
+    OUTBOX_PENDING.set(sum(lane.pending for lane in lanes))
+    OUTBOX_PARKED.set(sum(lane.parked for lane in lanes))
+    OUTBOX_LAG_SECONDS.set(max((lane.lag_seconds for lane in lanes), default=0.0))

@@ -24,13 +24,19 @@ class Outbox(Protocol):
     """Which rows the mirror still lacks, and the chunks that go with them."""
 
     async def claim(self, owner: str, *, limit: int, lease: timedelta) -> list[OutboxEntry]:
-        """Lease at most `limit` entries, those that wait longest first."""
+        """Lease at most `limit` entries: interactive before bulk, each tenant an equal part.
+
+        An eighth is bulk whenever some waits.
+        """
+
+    async def renew(self, owner: str, entries: Sequence[OutboxEntry], *, lease: timedelta) -> None:
+        """Prolong leases this owner still has, on entries of one tenant."""
 
     async def release(self, owner: str) -> int:
         """Give back every lease of this owner; return how many."""
 
-    async def totals(self) -> OutboxTotals:
-        """Return the backlog over all tenants."""
+    async def totals(self) -> list[OutboxTotals]:
+        """Return the backlog of every lane over all tenants."""
 
     async def backlog(
         self,
@@ -49,6 +55,9 @@ class Outbox(Protocol):
         self, tenant_id: UUID, *, after: UUID | None, limit: int
     ) -> list[tuple[UUID, UUID]]:
         """Page through (chunk_id, event_id) and twice each memory_id, ordered by the first."""
+
+    async def text_bytes(self, tenant_id: UUID, event_ids: Sequence[UUID]) -> dict[UUID, int]:
+        """Return how many bytes of text there are to read of each event; unknown ones miss."""
 
     async def get_indexable(
         self, tenant_id: UUID, event_ids: Sequence[UUID]

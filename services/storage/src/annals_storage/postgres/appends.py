@@ -115,6 +115,7 @@ def _request(index: int, append: Append) -> dict[str, Any]:
             agent_id=_text(append.agent_id),
             session_id=append.session_id,
             asked_branch=append.branch,
+            bulk=append.bulk or None,
             **_actor(append.actor),
         ),
     }

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
+
+from psycopg import errors
 
 from annals_storage.domain.indexing import (
     Backlog,
@@ -17,16 +20,18 @@ from annals_storage.domain.indexing import (
     OutboxEntry,
     OutboxKind,
     OutboxTotals,
+    Priority,
     StoredEmbedding,
 )
-from annals_storage.postgres.database import Database, Params, Statement, sql
+from annals_storage.postgres.database import Database, Params, Rows, Statement, sql
 from annals_storage.postgres.rows import event_from
 
 MAX_ATTEMPTS = 10
+MAX_DEADLOCKS = 4
 
-_CLAIM = "SELECT * FROM annals.claim_outbox(%(owner)s, %(limit)s, %(lease)s)"
+_CLAIM = "SELECT * FROM annals.lease_outbox(%(owner)s, %(limit)s, %(lease)s)"
 _RELEASE = "SELECT annals.release_outbox(%(owner)s) AS released"
-_TOTALS = "SELECT * FROM annals.outbox_totals()"
+_TOTALS = "SELECT * FROM annals.outbox_lanes()"
 _CONVERSATION_IS_DELETED = """
 SELECT deleted_at IS NOT NULL AS deleted FROM annals.conversations
 WHERE tenant_id = %(tenant_id)s AND conversation_id = %(conversation_id)s
@@ -40,20 +45,25 @@ class PostgresOutbox:
         self._database = database
 
     async def claim(self, owner: str, *, limit: int, lease: timedelta) -> list[OutboxEntry]:
-        """Lease at most `limit` entries of any tenants, those that wait longest first."""
+        """Lease at most `limit` entries of any tenants; see 0006_pre_outbox.sql for whose."""
         params = {"owner": owner, "limit": limit, "lease": lease}
         [rows] = await self._database.run_untenanted((_CLAIM, params))
         return [OutboxEntry(**{**row, "kind": OutboxKind(row["kind"])}) for row in rows]
+
+    async def renew(self, owner: str, entries: Sequence[OutboxEntry], *, lease: timedelta) -> None:
+        """Prolong leases this owner still has. `entries` are of one tenant."""
+        params = {"owner": owner, "lease": lease, **_columns(entries)}
+        await self._database.run(entries[0].tenant_id, (sql("renew_leases"), params))
 
     async def release(self, owner: str) -> int:
         """Give back every lease of this owner; return how many."""
         [[row]] = await self._database.run_untenanted((_RELEASE, {"owner": owner}))
         return int(row["released"])
 
-    async def totals(self) -> OutboxTotals:
-        """Return the backlog over all tenants."""
-        [[row]] = await self._database.run_untenanted((_TOTALS, {}))
-        return OutboxTotals(**row)
+    async def totals(self) -> list[OutboxTotals]:
+        """Return the backlog of every lane over all tenants."""
+        [rows] = await self._database.run_untenanted((_TOTALS, {}))
+        return [OutboxTotals(**{**row, "priority": Priority(row["priority"])}) for row in rows]
 
     async def backlog(
         self,
@@ -91,6 +101,12 @@ class PostgresOutbox:
         }  # fmt: skip
         [rows] = await self._database.run(tenant_id, (sql("list_mirrored"), params))
         return [(row["point_id"], row["source_id"]) for row in rows]
+
+    async def text_bytes(self, tenant_id: UUID, event_ids: Sequence[UUID]) -> dict[UUID, int]:
+        """Return how many bytes of text there are to read of each event; unknown ones miss."""
+        params = {"tenant_id": tenant_id, "event_ids": list(event_ids)}
+        [rows] = await self._database.run(tenant_id, (sql("text_bytes"), params))
+        return {row["event_id"]: row["bytes"] for row in rows}
 
     async def get_indexable(
         self, tenant_id: UUID, event_ids: Sequence[UUID]
@@ -219,17 +235,24 @@ class PostgresOutbox:
         """
         tenant_id = entries[0].tenant_id
         params = {"owner": owner, **_columns(entries)}
-        [rows] = await self._database.run(tenant_id, (sql("acknowledge"), params))
+        [rows] = await self._settle(tenant_id, (sql("acknowledge"), params))
         done = {row["key"] for row in rows}
         if lost := [entry for entry in entries if entry.key not in done]:
             again = {"owner": owner, **_columns(lost)}
-            await self._database.run(tenant_id, (sql("reenqueue"), again))
+            await self._settle(tenant_id, (sql("reenqueue"), again))
 
     async def fail(self, owner: str, entries: Sequence[OutboxEntry], error: str) -> None:
         """Pause entries of one tenant after a failure; park those that failed too often."""
-        await self._database.run(
+        await self._settle(
             entries[0].tenant_id, *[_failure(owner, entry, error) for entry in entries]
         )
+
+    async def _settle(self, tenant_id: UUID, *statements: Statement) -> list[Rows]:
+        """Run these once more where a writer of the same keys in another order was in the way."""
+        for _ in range(MAX_DEADLOCKS):
+            with suppress(errors.DeadlockDetected):
+                return await self._database.run(tenant_id, *statements)
+        return await self._database.run(tenant_id, *statements)
 
 
 def _columns(entries: Sequence[OutboxEntry]) -> dict[str, Any]:

@@ -50,46 +50,37 @@ END;
 
 ALTER FUNCTION annals.branch_view(p_tenant uuid, p_conversation uuid, p_branch integer) OWNER TO annals_owner;
 
-CREATE TABLE annals.outbox (
-    tenant_id uuid NOT NULL,
-    kind text NOT NULL,
-    key uuid NOT NULL,
-    conversation_id uuid NOT NULL,
-    generation bigint DEFAULT 1 NOT NULL,
-    attempts integer DEFAULT 0 NOT NULL,
-    enqueued_at timestamp with time zone DEFAULT now() NOT NULL,
-    available_at timestamp with time zone DEFAULT now() NOT NULL,
-    lease_owner text,
-    parked_at timestamp with time zone,
-    last_error text,
-    CONSTRAINT outbox_kind_check CHECK ((kind = ANY (ARRAY['event'::text, 'conversation'::text, 'memory'::text])))
-)
-WITH (fillfactor='70', autovacuum_vacuum_scale_factor='0.02');
+CREATE FUNCTION annals.lease_outbox(p_owner text, p_limit integer, p_lease interval) RETURNS TABLE(tenant_id uuid, kind text, key uuid, conversation_id uuid, generation bigint, attempts integer, priority smallint)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'annals', 'pg_temp'
+    AS $$
+DECLARE
+  tenants constant integer := greatest(1, p_limit / 16);
+  free integer := p_limit;
+  leased integer;
+BEGIN
+  RETURN QUERY SELECT * FROM lease_lane(1::smallint, p_owner, free / 8, p_lease, tenants);
+  GET DIAGNOSTICS leased = ROW_COUNT;
+  free := free - leased;
+  RETURN QUERY SELECT * FROM lease_lane(0::smallint, p_owner, free, p_lease, tenants);
+  GET DIAGNOSTICS leased = ROW_COUNT;
+  free := free - leased;
+  RETURN QUERY SELECT * FROM lease_lane(1::smallint, p_owner, free, p_lease, tenants);
+END $$;
 
-ALTER TABLE ONLY annals.outbox FORCE ROW LEVEL SECURITY;
-
-ALTER TABLE annals.outbox OWNER TO annals_owner;
+ALTER FUNCTION annals.lease_outbox(p_owner text, p_limit integer, p_lease interval) OWNER TO annals_owner;
 
 CREATE FUNCTION annals.claim_outbox(p_owner text, p_limit integer, p_lease interval) RETURNS TABLE(tenant_id uuid, kind text, key uuid, conversation_id uuid, generation bigint, attempts integer)
     LANGUAGE sql SECURITY DEFINER
     SET search_path TO 'annals', 'pg_temp'
     BEGIN ATOMIC
- UPDATE annals.outbox o SET available_at = (clock_timestamp() + claim_outbox.p_lease), lease_owner = claim_outbox.p_owner, attempts = (o.attempts + 1)
-    FROM ( SELECT c.tenant_id,
-             c.kind,
-             c.key
-            FROM annals.outbox c
-           WHERE ((c.parked_at IS NULL) AND (c.available_at <= clock_timestamp()))
-           ORDER BY c.available_at
-          LIMIT claim_outbox.p_limit
-          FOR UPDATE OF c SKIP LOCKED) due
-   WHERE ((o.tenant_id = due.tenant_id) AND (o.kind = due.kind) AND (o.key = due.key))
-   RETURNING o.tenant_id,
-     o.kind,
-     o.key,
-     o.conversation_id,
-     o.generation,
-     o.attempts;
+ SELECT l.tenant_id,
+     l.kind,
+     l.key,
+     l.conversation_id,
+     l.generation,
+     l.attempts
+    FROM annals.lease_outbox(claim_outbox.p_owner, claim_outbox.p_limit, claim_outbox.p_lease) l(tenant_id, kind, key, conversation_id, generation, attempts, priority);
 END;
 
 ALTER FUNCTION annals.claim_outbox(p_owner text, p_limit integer, p_lease interval) OWNER TO annals_owner;
@@ -156,6 +147,90 @@ CREATE FUNCTION annals.forked_event_id(p_conversation uuid, p_event uuid) RETURN
 
 ALTER FUNCTION annals.forked_event_id(p_conversation uuid, p_event uuid) OWNER TO annals_owner;
 
+CREATE TABLE annals.outbox (
+    tenant_id uuid NOT NULL,
+    kind text NOT NULL,
+    key uuid NOT NULL,
+    conversation_id uuid NOT NULL,
+    generation bigint DEFAULT 1 NOT NULL,
+    attempts integer DEFAULT 0 NOT NULL,
+    enqueued_at timestamp with time zone DEFAULT now() NOT NULL,
+    available_at timestamp with time zone DEFAULT now() NOT NULL,
+    lease_owner text,
+    parked_at timestamp with time zone,
+    last_error text,
+    priority smallint DEFAULT 0 NOT NULL,
+    CONSTRAINT outbox_kind_check CHECK ((kind = ANY (ARRAY['event'::text, 'conversation'::text, 'memory'::text]))),
+    CONSTRAINT outbox_priority_check CHECK ((priority = ANY (ARRAY[0, 1])))
+)
+WITH (fillfactor='70', autovacuum_vacuum_scale_factor='0.02');
+
+ALTER TABLE ONLY annals.outbox FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE annals.outbox OWNER TO annals_owner;
+
+CREATE FUNCTION annals.lease_lane(p_lane smallint, p_owner text, p_limit integer, p_lease interval, p_tenants integer) RETURNS TABLE(tenant_id uuid, kind text, key uuid, conversation_id uuid, generation bigint, attempts integer, priority smallint)
+    LANGUAGE sql
+    SET search_path TO 'annals', 'pg_temp'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    SET enable_seqscan TO 'off'
+    BEGIN ATOMIC
+ WITH RECURSIVE waiting(tenant_id) AS (
+         ( SELECT f.tenant_id
+            FROM annals.outbox f
+           WHERE ((f.parked_at IS NULL) AND (f.priority = lease_lane.p_lane))
+           ORDER BY f.tenant_id
+          LIMIT 1)
+         UNION ALL
+          SELECT ( SELECT n.tenant_id
+                    FROM annals.outbox n
+                   WHERE ((n.parked_at IS NULL) AND (n.priority = lease_lane.p_lane) AND (n.tenant_id > w.tenant_id))
+                   ORDER BY n.tenant_id
+                  LIMIT 1) AS tenant_id
+            FROM waiting w
+           WHERE (w.tenant_id IS NOT NULL)
+         ), served AS MATERIALIZED (
+          SELECT w.tenant_id
+            FROM waiting w
+           WHERE ((w.tenant_id IS NOT NULL) AND (EXISTS ( SELECT
+                    FROM annals.outbox d
+                   WHERE ((d.parked_at IS NULL) AND (d.priority = lease_lane.p_lane) AND (d.tenant_id = w.tenant_id) AND (d.available_at <= clock_timestamp())))))
+           ORDER BY (random())
+          LIMIT lease_lane.p_tenants
+         ), part AS MATERIALIZED (
+          SELECT (GREATEST((1)::bigint, (lease_lane.p_limit / GREATEST((1)::bigint, count(*)))))::integer AS keys
+            FROM served
+         ), due AS MATERIALIZED (
+          SELECT d.tenant_id,
+             d.kind,
+             d.key
+            FROM (served s
+              CROSS JOIN LATERAL ( SELECT c.tenant_id,
+                     c.kind,
+                     c.key
+                    FROM annals.outbox c
+                   WHERE ((c.parked_at IS NULL) AND (c.priority = lease_lane.p_lane) AND (c.tenant_id = s.tenant_id) AND (c.available_at <= clock_timestamp()))
+                   ORDER BY c.available_at
+                  LIMIT ( SELECT part.keys
+                            FROM part)
+                  FOR UPDATE OF c SKIP LOCKED) d)
+          LIMIT lease_lane.p_limit
+         )
+  UPDATE annals.outbox o SET available_at = (clock_timestamp() + lease_lane.p_lease), lease_owner = lease_lane.p_owner, attempts = (o.attempts + 1)
+    FROM due
+   WHERE ((o.tenant_id = due.tenant_id) AND (o.kind = due.kind) AND (o.key = due.key))
+   RETURNING o.tenant_id,
+     o.kind,
+     o.key,
+     o.conversation_id,
+     o.generation,
+     o.attempts,
+     o.priority;
+END;
+
+ALTER FUNCTION annals.lease_lane(p_lane smallint, p_owner text, p_limit integer, p_lease interval, p_tenants integer) OWNER TO annals_owner;
+
 CREATE TABLE annals.tenants (
     tenant_id uuid NOT NULL,
     display_name text NOT NULL,
@@ -180,6 +255,22 @@ CREATE FUNCTION annals.list_tenants(p_after timestamp with time zone, p_after_id
 END;
 
 ALTER FUNCTION annals.list_tenants(p_after timestamp with time zone, p_after_id uuid, p_limit integer) OWNER TO annals_owner;
+
+CREATE FUNCTION annals.outbox_lanes() RETURNS TABLE(priority smallint, pending bigint, parked bigint, lag_seconds double precision)
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'annals', 'pg_temp'
+    BEGIN ATOMIC
+ SELECT (lane.lane)::smallint AS lane,
+     count(o.key) FILTER (WHERE (o.parked_at IS NULL)) AS count,
+     count(o.key) FILTER (WHERE (o.parked_at IS NOT NULL)) AS count,
+     COALESCE(EXTRACT(epoch FROM (clock_timestamp() - min(o.enqueued_at) FILTER (WHERE (o.parked_at IS NULL)))), (0)::numeric) AS "coalesce"
+    FROM (generate_series(0, 1) lane(lane)
+      LEFT JOIN annals.outbox o ON ((o.priority = lane.lane)))
+   GROUP BY lane.lane
+   ORDER BY ((lane.lane)::smallint);
+END;
+
+ALTER FUNCTION annals.outbox_lanes() OWNER TO annals_owner;
 
 CREATE FUNCTION annals.outbox_totals(OUT pending bigint, OUT parked bigint, OUT lag_seconds double precision) RETURNS record
     LANGUAGE sql STABLE SECURITY DEFINER
@@ -749,9 +840,11 @@ CREATE INDEX observations_by_xid ON annals.observations USING btree (tenant_id, 
 
 CREATE UNIQUE INDEX observations_idempotency_key ON annals.observations USING btree (tenant_id, conversation_id, idempotency_key) WHERE (idempotency_key IS NOT NULL);
 
-CREATE INDEX outbox_by_availability ON annals.outbox USING btree (available_at) WHERE (parked_at IS NULL);
-
 CREATE INDEX outbox_by_conversation ON annals.outbox USING btree (tenant_id, conversation_id);
+
+CREATE INDEX outbox_by_turn ON annals.outbox USING btree (priority, tenant_id, available_at) WHERE (parked_at IS NULL);
+
+CREATE INDEX outbox_parked ON annals.outbox USING btree (tenant_id, parked_at, key) WHERE (parked_at IS NOT NULL);
 
 CREATE INDEX provider_logs_by_conversation ON annals.provider_logs USING btree (tenant_id, conversation_id, created_at);
 
@@ -912,7 +1005,8 @@ GRANT USAGE ON SCHEMA annals TO annals_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.branches TO annals_app;
 
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.outbox TO annals_app;
+REVOKE ALL ON FUNCTION annals.lease_outbox(p_owner text, p_limit integer, p_lease interval) FROM PUBLIC;
+GRANT ALL ON FUNCTION annals.lease_outbox(p_owner text, p_limit integer, p_lease interval) TO annals_app;
 
 REVOKE ALL ON FUNCTION annals.claim_outbox(p_owner text, p_limit integer, p_lease interval) FROM PUBLIC;
 GRANT ALL ON FUNCTION annals.claim_outbox(p_owner text, p_limit integer, p_lease interval) TO annals_app;
@@ -925,10 +1019,17 @@ GRANT ALL ON FUNCTION annals.erase_observations(p_event_ids uuid[]) TO annals_ap
 REVOKE ALL ON FUNCTION annals.forget_observer(p_user_id text, p_session_ids text[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION annals.forget_observer(p_user_id text, p_session_ids text[]) TO annals_app;
 
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.outbox TO annals_app;
+
+REVOKE ALL ON FUNCTION annals.lease_lane(p_lane smallint, p_owner text, p_limit integer, p_lease interval, p_tenants integer) FROM PUBLIC;
+
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.tenants TO annals_app;
 
 REVOKE ALL ON FUNCTION annals.list_tenants(p_after timestamp with time zone, p_after_id uuid, p_limit integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION annals.list_tenants(p_after timestamp with time zone, p_after_id uuid, p_limit integer) TO annals_app;
+
+REVOKE ALL ON FUNCTION annals.outbox_lanes() FROM PUBLIC;
+GRANT ALL ON FUNCTION annals.outbox_lanes() TO annals_app;
 
 REVOKE ALL ON FUNCTION annals.outbox_totals(OUT pending bigint, OUT parked bigint, OUT lag_seconds double precision) FROM PUBLIC;
 GRANT ALL ON FUNCTION annals.outbox_totals(OUT pending bigint, OUT parked bigint, OUT lag_seconds double precision) TO annals_app;

@@ -7,11 +7,13 @@
 WITH request AS MATERIALIZED (
   SELECT r.*, c.conversation_id IS NOT NULL AS known, c.deleted_at, c.status,
          coalesce(c.next_seq, 1) AS next_seq,
-         coalesce(r.asked_branch, c.current_branch, 1) AS branch
+         coalesce(r.asked_branch, c.current_branch, 1) AS branch,
+         coalesce(r.bulk, false)::integer AS priority
   FROM json_to_recordset(%(requests)s::json) AS r (
     index integer, conversation_id uuid, request_id uuid, payload_hash bytea,
     expected_last_seq bigint, anonymous boolean, agent_id uuid, session_id text,
-    asked_branch integer, actor_key_id uuid, actor_user_id text, actor_session_id text)
+    asked_branch integer, actor_key_id uuid, actor_user_id text, actor_session_id text,
+    bulk boolean)
   LEFT JOIN LATERAL (
     SELECT * FROM annals.conversations AS c
     WHERE c.tenant_id = %(tenant_id)s AND c.conversation_id = r.conversation_id LIMIT 1
@@ -127,7 +129,7 @@ verdict AS MATERIALIZED (
 ),
 numbered AS MATERIALIZED (
   SELECT i.*, coalesce(i.tool_name, a.tool_name) AS resolved_tool_name,
-         v.branch, v.actor_key_id, v.actor_user_id, v.actor_session_id,
+         v.branch, v.priority, v.actor_key_id, v.actor_user_id, v.actor_session_id,
          v.next_seq - 1 + row_number() OVER (
            PARTITION BY i.conversation_id ORDER BY i.request, i.position) AS seq
   FROM fresh_item AS i
@@ -182,8 +184,8 @@ insert_observation AS (
   FROM numbered
 ),
 insert_outbox AS (
-  INSERT INTO annals.outbox (tenant_id, kind, key, conversation_id)
-  SELECT %(tenant_id)s, 'event', event_id, conversation_id FROM numbered
+  INSERT INTO annals.outbox (tenant_id, kind, key, conversation_id, priority)
+  SELECT %(tenant_id)s, 'event', event_id, conversation_id, priority FROM numbered
 ),
 replay AS (
   SELECT k.request, k.position, k.event_id

@@ -42,6 +42,7 @@ queued AS (
   VALUES (%(tenant_id)s, 'event', %(event_id)s, %(conversation_id)s)
   ON CONFLICT (tenant_id, kind, key) DO UPDATE
   SET generation = outbox.generation + 1, attempts = 0, parked_at = NULL, last_error = NULL,
-      available_at = now(), lease_owner = NULL
+      priority = 0,
+      available_at = CASE WHEN outbox.lease_owner IS NULL THEN now() ELSE outbox.available_at END
 )
 SELECT * FROM changed

@@ -17,6 +17,7 @@ insert_outbox AS (
   SELECT %(tenant_id)s, 'memory', memory_id, conversation_id FROM gone
   ON CONFLICT (tenant_id, kind, key) DO UPDATE
   SET generation = outbox.generation + 1, attempts = 0, parked_at = NULL, last_error = NULL,
-      available_at = now()
+      priority = 0,
+      available_at = CASE WHEN outbox.lease_owner IS NULL THEN now() ELSE outbox.available_at END
 )
 SELECT memory_id FROM gone

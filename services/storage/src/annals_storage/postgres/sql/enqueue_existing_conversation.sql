@@ -4,4 +4,6 @@ FROM annals.conversations
 WHERE tenant_id = %(tenant_id)s AND conversation_id = %(conversation_id)s
 ON CONFLICT (tenant_id, kind, key) DO UPDATE
 SET generation = outbox.generation + 1, attempts = 0, parked_at = NULL, last_error = NULL,
-    enqueued_at = now(), available_at = now(), lease_owner = NULL
+    priority = 0,
+    enqueued_at = now(),
+    available_at = CASE WHEN outbox.lease_owner IS NULL THEN now() ELSE outbox.available_at END

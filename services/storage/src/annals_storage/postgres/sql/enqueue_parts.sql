@@ -1,6 +1,6 @@
 -- Has the events of some parts mirrored again.
-INSERT INTO annals.outbox (tenant_id, kind, key, conversation_id)
-SELECT %(tenant_id)s, 'event', e.event_id, %(conversation_id)s
+INSERT INTO annals.outbox (tenant_id, kind, key, conversation_id, priority)
+SELECT %(tenant_id)s, 'event', e.event_id, %(conversation_id)s, 1
 FROM unnest(%(branches)s::integer[], %(afters)s::bigint[], %(untils)s::bigint[])
      AS part (branch, after_seq, until_seq)
 CROSS JOIN LATERAL (
@@ -10,4 +10,5 @@ CROSS JOIN LATERAL (
 ) AS e
 ON CONFLICT (tenant_id, kind, key) DO UPDATE
 SET generation = outbox.generation + 1, attempts = 0, parked_at = NULL, last_error = NULL,
-    enqueued_at = now(), available_at = now(), lease_owner = NULL
+    enqueued_at = now(),
+    available_at = CASE WHEN outbox.lease_owner IS NULL THEN now() ELSE outbox.available_at END

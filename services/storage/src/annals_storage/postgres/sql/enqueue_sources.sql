@@ -1,7 +1,7 @@
 -- Has those of these ids that are events or memories mirrored again, as they will be then. A lease
 -- is left alone: who holds it may still write, and then hands the key back.
-INSERT INTO annals.outbox (tenant_id, kind, key, conversation_id)
-SELECT %(tenant_id)s, source.kind, source.key, source.conversation_id
+INSERT INTO annals.outbox (tenant_id, kind, key, conversation_id, priority)
+SELECT %(tenant_id)s, source.kind, source.key, source.conversation_id, 1
 FROM (
   SELECT 'event' AS kind, event_id AS key, conversation_id FROM annals.events
   WHERE tenant_id = %(tenant_id)s AND event_id = ANY(%(ids)s)

@@ -64,6 +64,7 @@ enqueued AS (
   SELECT %(tenant_id)s, 'conversation', %(conversation_id)s, %(conversation_id)s
   ON CONFLICT (tenant_id, kind, key) DO UPDATE
   SET generation = outbox.generation + 1, attempts = 0, parked_at = NULL, last_error = NULL,
+      priority = 0,
       available_at = CASE WHEN outbox.lease_owner IS NULL THEN now() ELSE outbox.available_at END
 )
 SELECT (SELECT count(*) FROM gone_branches) AS branches,

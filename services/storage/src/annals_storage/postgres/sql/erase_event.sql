@@ -81,6 +81,7 @@ enqueued AS (
   ON CONFLICT (tenant_id, kind, key) DO UPDATE
   -- A lease is left alone: who holds it may still write, and then hands the key back.
   SET generation = outbox.generation + 1, attempts = 0, parked_at = NULL, last_error = NULL,
+      priority = 0,
       available_at = CASE WHEN outbox.lease_owner IS NULL THEN now() ELSE outbox.available_at END
 )
 SELECT (SELECT count(*) FROM target) AS events,

@@ -48,8 +48,8 @@ insert_observation AS (
   ) AS o
 ),
 insert_outbox AS (
-  INSERT INTO annals.outbox (tenant_id, kind, key, conversation_id)
-  SELECT tenant_id, 'event', new_event_id, %(new_conversation_id)s FROM source
+  INSERT INTO annals.outbox (tenant_id, kind, key, conversation_id, priority)
+  SELECT tenant_id, 'event', new_event_id, %(new_conversation_id)s, 1 FROM source
 ),
 total AS (
   SELECT count(*) AS events, count(*) FILTER (WHERE type = 'message') AS messages,

@@ -13,8 +13,8 @@ WITH stored AS (
   FROM json_populate_recordset(NULL::annals.events, %(rows)s::json) AS r
   RETURNING event_id, erased_at
 )
-INSERT INTO annals.outbox (tenant_id, kind, key, conversation_id)
-SELECT %(tenant_id)s, 'event', event_id, %(conversation_id)s FROM stored WHERE erased_at IS NULL
+INSERT INTO annals.outbox (tenant_id, kind, key, conversation_id, priority)
+SELECT %(tenant_id)s, 'event', event_id, %(conversation_id)s, 1 FROM stored WHERE erased_at IS NULL
 ON CONFLICT (tenant_id, kind, key) DO UPDATE
 SET generation = outbox.generation + 1, attempts = 0, parked_at = NULL, last_error = NULL,
     conversation_id = excluded.conversation_id,

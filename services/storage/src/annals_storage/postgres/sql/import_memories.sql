@@ -8,8 +8,8 @@ WITH stored AS (
   FROM json_populate_recordset(NULL::annals.memories, %(rows)s::json) AS r
   RETURNING memory_id
 )
-INSERT INTO annals.outbox (tenant_id, kind, key, conversation_id)
-SELECT %(tenant_id)s, 'memory', memory_id, %(conversation_id)s FROM stored
+INSERT INTO annals.outbox (tenant_id, kind, key, conversation_id, priority)
+SELECT %(tenant_id)s, 'memory', memory_id, %(conversation_id)s, 1 FROM stored
 ON CONFLICT (tenant_id, kind, key) DO UPDATE
 SET generation = outbox.generation + 1, attempts = 0, parked_at = NULL, last_error = NULL,
     conversation_id = excluded.conversation_id,

@@ -47,4 +47,5 @@ INSERT INTO annals.outbox (tenant_id, kind, key, conversation_id)
 SELECT e.tenant_id, 'event', e.event_id, e.conversation_id FROM event AS e
 ON CONFLICT (tenant_id, kind, key) DO UPDATE
 SET generation = outbox.generation + 1, attempts = 0, parked_at = NULL, last_error = NULL,
-    available_at = now(), lease_owner = NULL
+    priority = 0,
+    available_at = CASE WHEN outbox.lease_owner IS NULL THEN now() ELSE outbox.available_at END

@@ -29,7 +29,8 @@ insert_outbox AS (
   SELECT %(tenant_id)s, 'memory', memory_id, conversation_id FROM changed
   ON CONFLICT (tenant_id, kind, key) DO UPDATE
   SET generation = outbox.generation + 1, attempts = 0, parked_at = NULL, last_error = NULL,
-      available_at = now()
+      priority = 0,
+      available_at = CASE WHEN outbox.lease_owner IS NULL THEN now() ELSE outbox.available_at END
 )
 SELECT memory_id, conversation_id, content, tags, metadata,
        octet_length(embedding) / 2 AS embedding_dimension, caller_embedding, version,
