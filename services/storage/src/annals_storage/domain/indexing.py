@@ -53,7 +53,8 @@ class IndexableEvent:
 class ChunkRow:
     """A chunk as PostgreSQL keeps it.
 
-    `embedding`: float16, little endian. `token_signs`: see domain/late_interaction.py.
+    `embedding`: float16, little endian. `token_signs`: see domain/late_interaction.py; `terms` and
+    `term_weights`: see domain/lexical.py.
     """
 
     chunk_id: UUID
@@ -67,6 +68,8 @@ class ChunkRow:
     embedding: bytes
     embedding_model: str
     token_signs: bytes
+    terms: list[int]
+    term_weights: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +118,16 @@ class MemoryEmbedding:
     memory_id: UUID
     version: int
     embedding: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryTerms:
+    """The words of a memory at a version: see domain/lexical.py."""
+
+    memory_id: UUID
+    version: int
+    terms: list[int]
+    term_weights: bytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,11 @@ from uuid import UUID
 from annals_common.ids import derived_uuid
 from annals_storage.domain.chunking import ChunkSpan, chunk_spans
 from annals_storage.domain.indexing import ChunkRow, IndexableEvent
+from annals_storage.domain.lexical import kept_terms
 from annals_storage.domain.mirror import made_of
-from annals_storage.domain.search import ChunkPoint
+from annals_storage.domain.search import ChunkPoint, SparseVector
 from annals_storage.indexer.embeddings import Embedding, content_hash, to_bytes
-from annals_storage.ports.embedding import Embedder, SparseEncoder
+from annals_storage.ports.embedding import Embedder
 
 SPECIAL_TOKENS = 2
 """[CLS] and [SEP], which the model adds to every text."""
@@ -56,9 +57,11 @@ def chunk_id(event_id: UUID, index: int) -> UUID:
     return derived_uuid("chunk", event_id.bytes, str(index))
 
 
-def chunk_row(chunk: CutChunk, embedding: Embedding, model: str) -> ChunkRow:
+def chunk_row(
+    tenant_id: UUID, chunk: CutChunk, embedding: Embedding, bm25: SparseVector, model: str
+) -> ChunkRow:
     """Return the chunk as PostgreSQL keeps it."""
-    event = chunk.source.event
+    event, kept = chunk.source.event, kept_terms(tenant_id, bm25)
     return ChunkRow(
         chunk_id=chunk_id(event.event_id, chunk.index),
         event_id=event.event_id,
@@ -71,11 +74,13 @@ def chunk_row(chunk: CutChunk, embedding: Embedding, model: str) -> ChunkRow:
         embedding=to_bytes(embedding.dense),
         embedding_model=model,
         token_signs=embedding.token_signs,
+        terms=kept.keys,
+        term_weights=kept.weights,
     )
 
 
 def chunk_point(
-    tenant_id: UUID, chunk: CutChunk, embedding: Embedding, sparse: SparseEncoder, model: str
+    tenant_id: UUID, chunk: CutChunk, embedding: Embedding, bm25: SparseVector, model: str
 ) -> ChunkPoint:
     """Return the chunk as the engine holds it. `model` made the embedding."""
     source, event = chunk.source, chunk.source.event
@@ -89,7 +94,7 @@ def chunk_point(
         event_type=event.body.type,
         event_time=event.event_time,
         dense=embedding.dense,
-        bm25=sparse.encode_document(chunk.text),
+        bm25=bm25,
         agent_id=source.agent_id,
         user_id=source.user_id,
         session_id=source.session_id,

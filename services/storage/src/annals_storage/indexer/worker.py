@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import timedelta
@@ -11,7 +12,11 @@ from uuid import UUID
 
 import structlog
 
-from annals_common.errors import ColdStorageUnavailableError, DependencyUnavailableError
+from annals_common.errors import (
+    ColdStorageUnavailableError,
+    DependencyUnavailableError,
+    EngineUnavailableError,
+)
 from annals_storage.domain.indexing import OutboxEntry
 from annals_storage.indexer.metrics import (
     INDEXER_FAILURES,
@@ -24,6 +29,8 @@ from annals_storage.ports.outbox import Outbox
 
 BATCH_EVENTS = 256
 LEASE = timedelta(seconds=30)
+HOLD = timedelta(minutes=5)
+"""How long entries whose PostgreSQL half is done wait for an engine that is down, at most."""
 IDLE_SECONDS = 0.05
 OUTAGE_SECONDS = 1.0
 TOTALS_SECONDS = 1.0
@@ -42,6 +49,8 @@ class Indexer:
 
     def __init__(self, *, outbox: Outbox, mirror: Mirror, owner: str) -> None:
         self._outbox, self._mirror, self._owner = outbox, mirror, owner
+        self._probe_at: float | None = None
+        """While the engine is down: when to ask it next, by time.monotonic."""
 
     async def run(self) -> None:
         """Mirror forever. Leases left by an earlier run under the same name are taken over.
@@ -69,6 +78,7 @@ class Indexer:
 
     async def step(self) -> int:
         """Claim one batch and mirror it; return how many entries were claimed."""
+        await self._end_outage()
         entries = await self._outbox.claim(self._owner, limit=BATCH_EVENTS, lease=LEASE)
         entries.sort(key=lambda entry: (entry.tenant_id, entry.key))
         for _, own in groupby(entries, key=lambda entry: entry.tenant_id):
@@ -80,6 +90,8 @@ class Indexer:
             await self._mirror.refresh(entries)
         except ColdStorageUnavailableError as error:
             await self._pause_cold(entries, error)
+        except EngineUnavailableError as error:
+            await self._hold(entries, error)
         except DependencyUnavailableError:
             INDEXER_FAILURES.labels("dependency").inc()
             raise
@@ -87,6 +99,22 @@ class Indexer:
             await self._isolate(entries, error)
         else:
             await self._outbox.acknowledge(self._owner, entries)
+
+    async def _hold(self, entries: Sequence[OutboxEntry], error: EngineUnavailableError) -> None:
+        """Have what PostgreSQL holds by now wait for the engine; what comes after goes on."""
+        INDEXER_FAILURES.labels("dependency").inc()
+        if self._probe_at is None:
+            log.warning("indexer goes on without the engine", cause=error.message)
+            self._probe_at = time.monotonic() + OUTAGE_SECONDS
+        await self._outbox.hold(self._owner, entries, HOLD)
+
+    async def _end_outage(self) -> None:
+        if self._probe_at is None or time.monotonic() < self._probe_at:
+            return
+        self._probe_at = time.monotonic() + OUTAGE_SECONDS
+        if await self._mirror.engine_answers():
+            await self._outbox.release(self._owner)
+            self._probe_at = None
 
     async def _pause_cold(
         self, entries: Sequence[OutboxEntry], error: ColdStorageUnavailableError

@@ -25,7 +25,7 @@ class VectorIndex(Protocol):
 
     Implementations are safe to use concurrently.
 
-    Every method raises `DependencyUnavailableError("vector engine")` when the engine does
+    Every method raises `EngineUnavailableError` when the engine does
     not answer. Writes are durable against a crash of the process once they return.
     """
 

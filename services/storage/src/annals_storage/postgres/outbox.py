@@ -14,13 +14,14 @@ from annals_storage.domain.indexing import (
     IndexableMemory,
     KnownChunks,
     MemoryEmbedding,
+    MemoryTerms,
     OutboxEntry,
     OutboxKind,
     OutboxTotals,
     StoredEmbedding,
 )
 from annals_storage.postgres.database import Database, Params, Statement, sql
-from annals_storage.postgres.rows import event_from
+from annals_storage.postgres.rows import array_text, event_from
 
 MAX_ATTEMPTS = 10
 
@@ -148,6 +149,15 @@ class PostgresOutbox:
         params = {"tenant_id": tenant_id, "embedding_model": embedding_model, **columns}
         await self._database.run(tenant_id, (sql("save_memory_embeddings"), params))
 
+    async def save_memory_terms(self, tenant_id: UUID, terms: Sequence[MemoryTerms]) -> None:
+        """Keep the words of these memories, save those of memories that have changed since."""
+        params = {
+            "tenant_id": tenant_id,
+            **{name: [getattr(item, name) for item in terms] for name in MemoryTerms.__slots__},
+            "terms": [array_text(item.terms) for item in terms],
+        }
+        await self._database.run(tenant_id, (sql("save_memory_terms"), params))
+
     async def is_conversation_deleted(self, tenant_id: UUID, conversation_id: UUID) -> bool:
         """Whether it is deleted or does not exist."""
         params = {"tenant_id": tenant_id, "conversation_id": conversation_id}
@@ -169,8 +179,12 @@ class PostgresOutbox:
         self, tenant_id: UUID, event_ids: Sequence[UUID], chunks: Sequence[ChunkRow]
     ) -> None:
         """Make these the only chunks of these events. Those of erased events are not stored."""
-        columns = {name: [getattr(c, name) for c in chunks] for name in ChunkRow.__slots__}
-        params = {"tenant_id": tenant_id, "event_ids": list(event_ids), **columns}
+        params = {
+            "tenant_id": tenant_id,
+            "event_ids": list(event_ids),
+            **{name: [getattr(c, name) for c in chunks] for name in ChunkRow.__slots__},
+            "terms": [array_text(chunk.terms) for chunk in chunks],
+        }
         lock = {
             "tenant_id": tenant_id,
             "conversation_ids": sorted({chunk.conversation_id for chunk in chunks}),
@@ -191,6 +205,11 @@ class PostgresOutbox:
         if lost := [entry for entry in entries if entry.key not in done]:
             again = {"owner": owner, **_columns(lost)}
             await self._database.run(tenant_id, (sql("reenqueue"), again))
+
+    async def hold(self, owner: str, entries: Sequence[OutboxEntry], lease: timedelta) -> None:
+        """Lease entries of one tenant for longer, save those that changed meanwhile."""
+        params = {"owner": owner, "lease": lease, **_columns(entries)}
+        await self._database.run(entries[0].tenant_id, (sql("hold"), params))
 
     async def fail(self, owner: str, entries: Sequence[OutboxEntry], error: str) -> None:
         """Pause entries of one tenant after a failure; park those that failed too often."""
