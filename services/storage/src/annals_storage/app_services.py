@@ -22,6 +22,7 @@ from annals_storage.app_events import add_events
 from annals_storage.app_lifecycle import lifecycle
 from annals_storage.commands.authentication import Authenticate
 from annals_storage.commands.end_users import IdentifyEndUser
+from annals_storage.commands.engine_first import EngineBreaker, EngineFirst
 from annals_storage.commands.exporting import ExportConversation
 from annals_storage.commands.forking import ForkConversation
 from annals_storage.commands.importing import ImportConversations
@@ -34,6 +35,7 @@ from annals_storage.commands.searching import SearchEvents
 from annals_storage.commands.signing_keys import CreateSigningKey, RevokeSigningKey
 from annals_storage.commands.tenancy import RevokeApiKey, UpdateAgent
 from annals_storage.commands.user_tokens import VerifyUserToken
+from annals_storage.commands.word_search import WordSearch
 from annals_storage.domain.sealing import SecretBox
 from annals_storage.handlers.access import Access, authenticated
 from annals_storage.handlers.agents import AgentHandler
@@ -57,6 +59,7 @@ from annals_storage.handlers.usage import UsageHandler
 from annals_storage.postgres.conversations import PostgresConversations
 from annals_storage.postgres.forks import PostgresForks
 from annals_storage.postgres.hits import PostgresHits
+from annals_storage.postgres.lexical import PostgresLexical
 from annals_storage.postgres.memories import PostgresMemories
 from annals_storage.postgres.provider_logs import PostgresProviderLogs
 from annals_storage.postgres.relationships import PostgresRelationships
@@ -89,6 +92,14 @@ class Identity:
     authenticate: Authenticate
 
 
+@dataclass(frozen=True, slots=True)
+class Offline:
+    """How searches do without the vector engine."""
+
+    engine_first: EngineFirst
+    words: WordSearch
+
+
 def service_spec(shared: Shared) -> ServiceSpec:
     """Return what the process serves."""
     identity = _identity(shared)
@@ -102,12 +113,9 @@ def service_spec(shared: Shared) -> ServiceSpec:
         _add_searches(server, shared)
         _add_lifecycle(server, shared, identity.authenticate)
 
-    async def check() -> None:
-        await shared.database.ping()
-        await shared.adapters.vectors.ping()
-
     middlewares = [authenticated(identity.authenticate)]
-    return ServiceSpec(SERVICES, register, middlewares, check, LASTING_METHODS)
+    # Not the engine: without it writes go on, and searches do with PostgreSQL alone.
+    return ServiceSpec(SERVICES, register, middlewares, shared.database.ping, LASTING_METHODS)
 
 
 def _identity(shared: Shared) -> Identity:
@@ -185,36 +193,52 @@ def _add_records(server: grpc.aio.Server, shared: Shared) -> None:
 
 
 def _add_searches(server: grpc.aio.Server, shared: Shared) -> None:
-    embeddings = QueryEmbeddings(shared.adapters.embedder)
+    embeddings, offline = QueryEmbeddings(shared.adapters.embedder), _offline(shared)
     memory_service_pb2_grpc.add_MemoryServiceServicer_to_server(
-        _memories(shared, embeddings), server
+        _memories(shared, embeddings, offline), server
     )
     search_service_pb2_grpc.add_SearchServiceServicer_to_server(
         compose(
             search_service_pb2_grpc.SearchServiceServicer,
-            SearchHandler(_search(shared, embeddings), shared.search_log),
+            SearchHandler(_search(shared, embeddings, offline), shared.search_log),
             SearchLogHandler(PostgresSearchLog(shared.database)),
         ),
         server,
     )
 
 
-def _memories(shared: Shared, embeddings: QueryEmbeddings) -> MemoryHandler:
+def _offline(shared: Shared) -> Offline:
+    adapters, timeout_ms = shared.adapters, shared.settings.engine_timeout_ms
+    lexical = PostgresLexical(shared.database)
+    return Offline(
+        engine_first=EngineFirst(EngineBreaker(), timeout_seconds=timeout_ms / 1000),
+        words=WordSearch(lexical=lexical, sparse=adapters.sparse, model=adapters.embedder.model),
+    )
+
+
+def _memories(shared: Shared, embeddings: QueryEmbeddings, offline: Offline) -> MemoryHandler:
     adapters, memories = shared.adapters, PostgresMemories(shared.database)
     search = SearchMemories(
-        embeddings=embeddings, vectors=adapters.vectors, memories=memories, outbox=shared.outbox
+        embeddings=embeddings,
+        vectors=adapters.vectors,
+        memories=memories,
+        outbox=shared.outbox,
+        engine_first=offline.engine_first,
+        words=offline.words,
     )
     space = EmbeddingSpace(adapters.embedder.model, adapters.embedder.dimensions)
     return MemoryHandler(memories, search=search, search_log=shared.search_log, space=space)
 
 
-def _search(shared: Shared, embeddings: QueryEmbeddings) -> SearchEvents:
+def _search(shared: Shared, embeddings: QueryEmbeddings, offline: Offline) -> SearchEvents:
     adapters, as_stored = shared.adapters, PostgresHits(shared.database)
     rank = RankEvents(
         embeddings=embeddings,
         sparse=adapters.sparse,
         vectors=adapters.vectors,
         rescoring=PostgresRescoring(shared.database),
+        engine_first=offline.engine_first,
+        words=offline.words,
     )
     read_back = ReadBack(shared.warm(PostgresHits(shared.database)), as_stored)
     return SearchEvents(rank=rank, read_back=read_back, views=as_stored, outbox=shared.outbox)

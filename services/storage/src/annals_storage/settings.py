@@ -50,6 +50,9 @@ class StorageSettings(BaseSettings):
     qdrant_url: str = Field("", description="with vector_engine=server")
     qdrant_api_key: SecretStr = Field(SecretStr(""), description="of the Qdrant server")
     qdrant_collection: str = Field("annals", description="name of the alias")
+    engine_timeout_ms: int = Field(
+        2_000, ge=50, description="how long a search waits for the engine before it does without"
+    )
     large_conversation_events: int = Field(
         10_000, ge=1, description="events from which a conversation is called large"
     )

@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from uuid import UUID
 
+from annals_storage.commands.engine_first import EngineFirst
 from annals_storage.commands.query_embedding import QueryEmbeddings
+from annals_storage.commands.word_search import WordSearch
 from annals_storage.domain.event_search import Search, SearchMode
 from annals_storage.domain.fusion import Ranking
 from annals_storage.domain.late_interaction import max_similarities
@@ -39,14 +41,25 @@ class RankEvents:
         sparse: SparseEncoder,
         vectors: VectorIndex,
         rescoring: RescoringStore,
+        engine_first: EngineFirst,
+        words: WordSearch,
     ) -> None:
         self._embeddings, self._sparse, self._vectors = embeddings, sparse, vectors
         self._rescoring = rescoring
+        self._engine_first, self._words = engine_first, words
 
-    async def __call__(self, search: Search) -> Ranking | Rescored:
-        """Raises DependencyUnavailableError when the engine or PostgreSQL does not answer."""
+    async def __call__(self, search: Search, degraded: list[str]) -> Ranking | Rescored:
+        """Raises DependencyUnavailableError when PostgreSQL does not answer.
+
+        When the engine does not, PostgreSQL finds the candidates, which `degraded` then says.
+        """
         query = await self._vector_query(search)
-        found = await self._vectors.query(query)
+        found = await self._engine_first(
+            lambda: self._vectors.query(query),
+            lambda: self._words.events(query, search.query),
+            expires_at=search.expires_at,
+            degraded=degraded,
+        )
         first = Ranking(found)
         if search.mode is not SearchMode.HYBRID or not first.events:
             return first

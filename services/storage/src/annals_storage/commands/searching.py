@@ -18,7 +18,7 @@ MIRRORED_KINDS = (OutboxKind.EVENT, OutboxKind.CONVERSATION)
 
 
 class SearchEvents:
-    """Asks the mirror, trusts PostgreSQL."""
+    """Asks the mirror, trusts PostgreSQL, and does without the mirror if need be."""
 
     def __init__(
         self, *, rank: RankEvents, read_back: ReadBack, views: HitStore, outbox: Outbox
@@ -27,7 +27,7 @@ class SearchEvents:
         self._freshness = Freshness(outbox, MIRRORED_KINDS)
 
     async def __call__(self, search: Search) -> SearchResult:
-        """Raises DependencyUnavailableError when the engine or PostgreSQL does not answer.
+        """Raises DependencyUnavailableError when PostgreSQL does not answer.
 
         Raises ResourceNotFoundError when the branch asked for does not exist.
         """
@@ -37,7 +37,7 @@ class SearchEvents:
         fresh = await self._freshness.wait(tenant_id, rooms, search.freshness_seconds)
         degraded = [] if fresh else [FRESHNESS_TIMEOUT]
         ranking, backlog = await asyncio.gather(
-            self._rank(search), self._freshness.backlog(tenant_id, rooms)
+            self._rank(search, degraded), self._freshness.backlog(tenant_id, rooms)
         )
         hits = await self._read_back(search, ranking, degraded)
         return SearchResult(

@@ -21,7 +21,11 @@ class SearchMode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """A validated search. `freshness_seconds`: how long to wait for the mirror; None: not."""
+    """A validated search.
+
+    `freshness_seconds`: how long to wait for the mirror; None: not. `expires_at`: when the caller
+    stops waiting, by time.monotonic; None: never.
+    """
 
     query: str
     scope: SearchScope
@@ -30,6 +34,7 @@ class Search:
     min_score: float = 0.0
     freshness_seconds: float | None = None
     explain: bool = False
+    expires_at: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

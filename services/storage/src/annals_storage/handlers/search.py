@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 from uuid import UUID
 
@@ -89,6 +90,7 @@ def _search(
         min_score=request.min_score,
         freshness_seconds=_freshness(request, time_remaining),
         explain=request.explain,
+        expires_at=expires_at(time_remaining),
     )
 
 
@@ -110,6 +112,11 @@ def freshness_seconds(freshness: int, time_remaining: float | None) -> float | N
     if time_remaining is None:
         return FRESHNESS_TIMEOUT_SECONDS
     return min(FRESHNESS_TIMEOUT_SECONDS, time_remaining * FRESHNESS_SHARE)
+
+
+def expires_at(time_remaining: float | None) -> float | None:
+    """Return when a call ends, by time.monotonic; None: never."""
+    return None if time_remaining is None else time.monotonic() + time_remaining
 
 
 def _scope(filter_: pb.SearchFilter, tenant_id: UUID) -> SearchScope:

@@ -6,7 +6,15 @@ from collections.abc import Sequence
 from typing import Protocol
 from uuid import UUID
 
-from annals_storage.domain.search import BranchPart, Candidate, FoundEvent, SearchScope
+from annals_storage.domain.search import (
+    BranchPart,
+    Candidate,
+    DenseVector,
+    FoundEvent,
+    MemoryScope,
+    ScoredChunk,
+    SearchScope,
+)
 from annals_storage.domain.search_log import LoggedSearch, SearchLogQuery
 
 
@@ -17,6 +25,28 @@ class RescoringStore(Protocol):
         self, tenant_id: UUID, chunk_ids: Sequence[UUID]
     ) -> dict[UUID, Candidate]:
         """Return the candidates by chunk id; chunks that are gone are missing."""
+
+
+class LexicalStore(Protocol):
+    """Where words are looked up while the vector engine does not answer.
+
+    `terms` are of domain/lexical.py. The work is bounded however frequent they are.
+    """
+
+    async def find_chunks(
+        self, scope: SearchScope, terms: Sequence[int], limit: int
+    ) -> list[ScoredChunk]:
+        """Return chunks of the scope that have any of the terms, by BM25, best first."""
+
+    async def find_memories(
+        self, scope: MemoryScope, terms: Sequence[int], limit: int, embedding_model: str
+    ) -> dict[UUID, DenseVector]:
+        """Return the best memories of the scope that have any of the terms and an embedding."""
+
+    async def get_embeddings(
+        self, tenant_id: UUID, chunk_ids: Sequence[UUID], embedding_model: str
+    ) -> dict[UUID, DenseVector]:
+        """Return the embeddings that this model made of these chunks."""
 
 
 class HitStore(Protocol):
