@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from typing import Any
+from uuid import UUID
 
 import pytest
 from tests.support.appending import append, empty_conversation, ids
@@ -31,6 +32,8 @@ from annals_client import AsyncAnnalsClient, user
 from annals_local.postgres import LocalPostgres
 from annals_storage.commands import engine_first
 from annals_storage.commands.engine_first import BREAKER_OPEN, FALLBACKS, VECTOR_ENGINE
+from annals_storage.commands.freshness import FRESHNESS_TIMEOUT, FRESHNESS_TIMEOUT_SECONDS
+from annals_storage.postgres.outbox import PostgresOutbox
 
 MODES = ["dense", "lexical", "hybrid"]
 BEES = "My sister Ingrid keeps bees on the roof of her house in Bergen."
@@ -208,6 +211,52 @@ class TestWrites:
         assert (len(down[0]), down[1]) == (3, [VECTOR_ENGINE])
         assert (sorted(up[0]), up[1]) == (sorted(down[0]), [])
         assert work.embedded == 3
+
+    async def test_are_found_at_once_by_who_wants_to_read_them(
+        self, tenant: Tenant, engine: Interruptible
+    ) -> None:
+        async with engine.down():
+            stored = await append(tenant.raw, "", user("A heron on the pier."))
+            begun = time.monotonic()
+            hits, why = await found(
+                tenant,
+                "heron",
+                conversation_ids=[stored.conversation_id],
+                freshness="read-your-writes",
+                timeout=60,
+            )
+            took = time.monotonic() - begun
+        await indexed(tenant)
+
+        assert hits == ["A heron on the pier."]
+        assert set(why) == {FRESHNESS_TIMEOUT, VECTOR_ENGINE}
+        assert took < FRESHNESS_TIMEOUT_SECONDS, "the engine was waited for"
+
+    async def test_reindexing_gives_words_to_what_has_none(
+        self,
+        running: tuple[RunningStorage, Interruptible],
+        tenant: Tenant,
+        engine: Interruptible,
+        own_postgres: LocalPostgres,
+    ) -> None:
+        await remember(tenant, *FACTS)
+        await store(tenant, "Ingrid likes strawberries.")
+        await indexed(tenant)
+        for table in ("chunks", "memories"):
+            forget = f"UPDATE annals.{table} SET terms = NULL, term_weights = NULL"
+            await asyncio.to_thread(run, own_postgres.admin_url, forget)
+        async with engine.down():
+            before = (await found(tenant, "salmon"))[0]
+
+        outbox = PostgresOutbox(running[0].adapters.database)
+        await outbox.enqueue_tenant(UUID(tenant.tenant_id))
+        await indexed(tenant)
+
+        async with engine.down():
+            after = (await found(tenant, "salmon"))[0]
+            memories = await find(tenant, "strawberries", freshness="SEARCH_FRESHNESS_EVENTUAL")
+        assert (before, after) == ([], [FACTS[2]])
+        assert [hit.memory.content for hit in memories.hits] == ["Ingrid likes strawberries."]
 
     async def test_one_of_a_batch_that_only_the_engine_can_do_holds_up_nothing(
         self, tenant: Tenant, engine: Interruptible

@@ -141,10 +141,14 @@ class OutboxTotals:
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """The backlog of a tenant or of some of its conversations, at the moment `as_of`."""
+    """The backlog of a tenant or of some of its conversations, at the moment `as_of`.
+
+    `held`: how many of the pending ones lack nothing but an engine that answers.
+    """
 
     pending: int
     parked: int
+    held: int
     oldest: datetime | None
     as_of: datetime
 

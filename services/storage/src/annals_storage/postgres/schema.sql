@@ -62,6 +62,7 @@ CREATE TABLE annals.outbox (
     lease_owner text,
     parked_at timestamp with time zone,
     last_error text,
+    held_generation bigint,
     CONSTRAINT outbox_kind_check CHECK ((kind = ANY (ARRAY['event'::text, 'conversation'::text, 'memory'::text])))
 )
 WITH (fillfactor='70', autovacuum_vacuum_scale_factor='0.02');

@@ -8,6 +8,9 @@ SET LOCAL search_path = annals;
 ALTER TABLE chunks ADD COLUMN terms integer[], ADD COLUMN term_weights bytea;
 ALTER TABLE memories ADD COLUMN terms integer[], ADD COLUMN term_weights bytea;
 
+-- The generation of which PostgreSQL holds everything while the vector engine is still to get it.
+ALTER TABLE outbox ADD COLUMN held_generation bigint;
+
 CREATE INDEX chunks_by_terms ON chunks USING gin (terms) WITH (fastupdate = off);
 CREATE INDEX chunks_by_conversation ON chunks (tenant_id, conversation_id);
 CREATE INDEX memories_by_terms ON memories USING gin (terms) WITH (fastupdate = off);
