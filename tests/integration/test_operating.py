@@ -7,14 +7,13 @@ import re
 import urllib.request
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
 
 import psycopg
 import pytest
-from grpc_health.v1 import health_pb2, health_pb2_grpc
 from prometheus_client import REGISTRY
 from pydantic import SecretStr
 from tests.support.appending import append, listed
+from tests.support.health import NOT_SERVING, SERVING, status
 from tests.support.raw import failure
 from tests.support.scratch import ScratchDatabase
 from tests.support.storage import (
@@ -32,14 +31,6 @@ from annals_common.metrics import serving_metrics
 from annals_common.settings import ServerSettings
 from annals_local.postgres import LocalPostgres
 from annals_storage.app_services import SERVICES
-
-SERVING = health_pb2.HealthCheckResponse.SERVING
-NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
-
-
-async def status(tenant: Tenant, name: str = "") -> int:
-    stub: Any = health_pb2_grpc.HealthStub(tenant.raw.channel)
-    return int((await stub.Check(health_pb2.HealthCheckRequest(service=name))).status)
 
 
 @pytest.mark.parametrize("name", ["", *SERVICES])

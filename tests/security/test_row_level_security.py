@@ -245,6 +245,9 @@ class TestSecurityDefinerFunctions:
             # Of the transaction's tenant alone.
             "erase_observations": "bigint",
             "forget_observer": "bigint",
+            "lexical_chunks": "TABLE(chunk_id uuid, event_id uuid, chunk_index integer, "
+            "score double precision)",
+            "lexical_memories": "TABLE(memory_id uuid, score double precision)",
         }, "a new function that reads across tenants must be judged here"
         assert all(any("search_path=" in item for item in row["config"]) for row in rows)
         assert not any(row["public"] for row in rows)

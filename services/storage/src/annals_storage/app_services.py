@@ -24,6 +24,7 @@ from annals_storage.app_lifecycle import lifecycle
 from annals_storage.commands.authentication import Authenticate
 from annals_storage.commands.diversifying import Diversify
 from annals_storage.commands.end_users import IdentifyEndUser
+from annals_storage.commands.engine_first import EngineBreaker, EngineFirst
 from annals_storage.commands.erasing_everywhere import ErasureEverywhere
 from annals_storage.commands.exporting import ExportConversation
 from annals_storage.commands.forking import ForkConversation
@@ -37,6 +38,7 @@ from annals_storage.commands.searching import SearchEvents
 from annals_storage.commands.signing_keys import CreateSigningKey, RevokeSigningKey
 from annals_storage.commands.tenancy import RevokeApiKey, UpdateAgent
 from annals_storage.commands.user_tokens import VerifyUserToken
+from annals_storage.commands.word_search import WordSearch
 from annals_storage.domain.sealing import SecretBox
 from annals_storage.handlers.access import Access, authenticated
 from annals_storage.handlers.agents import AgentHandler
@@ -58,9 +60,11 @@ from annals_storage.handlers.signing_keys import SigningKeyHandler
 from annals_storage.handlers.tenants import TenantHandler
 from annals_storage.handlers.transfer import TransferHandler
 from annals_storage.handlers.usage import UsageHandler
+from annals_storage.ports.embedding import SparseEncoder
 from annals_storage.postgres.conversations import PostgresConversations
 from annals_storage.postgres.forks import PostgresForks
 from annals_storage.postgres.hits import PostgresHits
+from annals_storage.postgres.lexical import PostgresLexical
 from annals_storage.postgres.memories import PostgresMemories
 from annals_storage.postgres.parked import PostgresParked
 from annals_storage.postgres.provider_logs import PostgresProviderLogs
@@ -95,6 +99,20 @@ class Identity:
     authenticate: Authenticate
 
 
+@dataclass(frozen=True, slots=True)
+class Offline:
+    """How searches do without the vector engine."""
+
+    engine_first: EngineFirst
+    lexical: PostgresLexical
+    sparse: SparseEncoder
+
+    def words(self, serving: OpenGeneration) -> WordSearch:
+        """Return the search by words among the chunks of a generation."""
+        model = serving.generation.model.name
+        return WordSearch(lexical=self.lexical, sparse=self.sparse, model=model)
+
+
 def service_spec(shared: Shared) -> ServiceSpec:
     """Return what the process serves."""
     identity = _identity(shared)
@@ -110,7 +128,8 @@ def service_spec(shared: Shared) -> ServiceSpec:
         _add_lifecycle(server, shared, identity.authenticate)
 
     middlewares = [authenticated(identity.authenticate)]
-    return ServiceSpec(SERVICES, register, middlewares, shared.adapters.ping, LASTING_METHODS)
+    # Not the engine: without it writes go on, and searches do with PostgreSQL alone.
+    return ServiceSpec(SERVICES, register, middlewares, shared.database.ping, LASTING_METHODS)
 
 
 def _identity(shared: Shared) -> Identity:
@@ -189,13 +208,13 @@ def _add_records(server: grpc.aio.Server, shared: Shared) -> None:
 
 
 def _add_searches(server: grpc.aio.Server, shared: Shared, parameters: TenantParameters) -> None:
-    generations = shared.adapters.generations
-    memory_service_pb2_grpc.add_MemoryServiceServicer_to_server(_memories(shared), server)
+    generations, offline = shared.adapters.generations, _offline(shared)
+    memory_service_pb2_grpc.add_MemoryServiceServicer_to_server(_memories(shared, offline), server)
     search_service_pb2_grpc.add_SearchServiceServicer_to_server(
         compose(
             search_service_pb2_grpc.SearchServiceServicer,
             SearchHandler(
-                OfServing(generations, partial(_search, shared, parameters)),
+                OfServing(generations, partial(_search, shared, parameters, offline)),
                 shared.search_log,
                 space=partial(_space, generations),
             ),
@@ -205,7 +224,16 @@ def _add_searches(server: grpc.aio.Server, shared: Shared, parameters: TenantPar
     )
 
 
-def _memories(shared: Shared) -> MemoryHandler:
+def _offline(shared: Shared) -> Offline:
+    timeout_seconds = shared.settings.engine_timeout_ms / 1000
+    return Offline(
+        engine_first=EngineFirst(EngineBreaker(), timeout_seconds=timeout_seconds),
+        lexical=PostgresLexical(shared.database),
+        sparse=shared.adapters.sparse,
+    )
+
+
+def _memories(shared: Shared, offline: Offline) -> MemoryHandler:
     generations, memories = shared.adapters.generations, PostgresMemories(shared.database)
 
     def search(serving: OpenGeneration) -> SearchMemories:
@@ -214,6 +242,8 @@ def _memories(shared: Shared) -> MemoryHandler:
             vectors=serving.vectors,
             memories=memories,
             outbox=shared.outbox,
+            engine_first=offline.engine_first,
+            words=offline.words(serving),
         )
 
     return MemoryHandler(
@@ -229,7 +259,9 @@ def _space(generations: Generations) -> EmbeddingSpace:
     return EmbeddingSpace(model.name, model.dimensions)
 
 
-def _search(shared: Shared, parameters: TenantParameters, serving: OpenGeneration) -> SearchEvents:
+def _search(
+    shared: Shared, parameters: TenantParameters, offline: Offline, serving: OpenGeneration
+) -> SearchEvents:
     as_stored = PostgresHits(shared.database, serving.generation.model.name)
     rescoring = PostgresRescoring(shared.database)
     rank = RankEvents(
@@ -238,6 +270,8 @@ def _search(shared: Shared, parameters: TenantParameters, serving: OpenGeneratio
         vectors=serving.vectors,
         rescoring=rescoring,
         parameters=parameters,
+        engine_first=offline.engine_first,
+        words=offline.words(serving),
     )
     return SearchEvents(
         rank=rank,

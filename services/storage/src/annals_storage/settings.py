@@ -61,6 +61,9 @@ class StorageSettings(BaseSettings):
     mirror_grace_seconds: float = Field(
         60.0, ge=0, description="how long a generation of the mirror that another replaced is kept"
     )
+    engine_timeout_ms: int = Field(
+        2_000, ge=50, description="how long a search waits for the engine before it does without"
+    )
     large_conversation_events: int = Field(
         10_000, ge=1, description="events from which a conversation is called large"
     )

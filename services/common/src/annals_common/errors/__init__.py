@@ -23,6 +23,7 @@ from annals_common.errors.capacity import (
     ColdStorageUnavailableError,
     DeadlineExceededError,
     DependencyUnavailableError,
+    EngineUnavailableError,
     OverloadedError,
     WatcherTooSlowError,
 )
@@ -55,6 +56,7 @@ __all__ = [
     "CredentialsInvalidError",
     "DeadlineExceededError",
     "DependencyUnavailableError",
+    "EngineUnavailableError",
     "EventDeletedError",
     "EventErasedError",
     "FieldInvalidError",

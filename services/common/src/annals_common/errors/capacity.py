@@ -38,6 +38,13 @@ class ColdStorageUnavailableError(DependencyUnavailableError):
         super().__init__("cold storage")
 
 
+class EngineUnavailableError(DependencyUnavailableError):
+    """The vector engine does not answer. PostgreSQL may go on without it."""
+
+    def __init__(self) -> None:
+        super().__init__("vector engine")
+
+
 class OverloadedError(AnnalsError):
     """The server is at one of its limits."""
 

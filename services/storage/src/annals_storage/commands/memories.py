@@ -15,8 +15,10 @@ from annals_common.errors import (
     ResourceNotFoundError,
     VersionMismatchError,
 )
+from annals_storage.commands.engine_first import EngineFirst
 from annals_storage.commands.freshness import FRESHNESS_TIMEOUT, Freshness
 from annals_storage.commands.query_embedding import QueryEmbeddings
+from annals_storage.commands.word_search import WordSearch
 from annals_storage.domain.indexing import OutboxKind
 from annals_storage.domain.memories import (
     FoundMemory,
@@ -86,7 +88,7 @@ class UpdateMemory:
 class MemorySearch:
     """A validated search by a query's words or by its `embedding`, of length 1.
 
-    `threshold`: the least cosine. `freshness_seconds`: how long to wait for the mirror; None: not.
+    `threshold`: the least cosine. `freshness_seconds`, `expires_at`: as of event_search.Search.
     """
 
     scope: MemoryScope
@@ -95,10 +97,11 @@ class MemorySearch:
     top_k: int = 5
     threshold: float = 0.5
     freshness_seconds: float | None = None
+    expires_at: float | None = None
 
 
 class SearchMemories:
-    """Asks the mirror, trusts PostgreSQL."""
+    """Asks the mirror, trusts PostgreSQL, and does without the mirror if need be."""
 
     def __init__(
         self,
@@ -107,31 +110,42 @@ class SearchMemories:
         vectors: VectorIndex,
         memories: MemoryStore,
         outbox: Outbox,
+        engine_first: EngineFirst,
+        words: WordSearch,
     ) -> None:
         self._embeddings, self._vectors, self._memories = embeddings, vectors, memories
+        self._engine_first, self._words = engine_first, words
         self._freshness = Freshness(outbox, MIRRORED_KINDS)
 
     async def __call__(self, search: MemorySearch) -> MemorySearchResult:
-        """Raises DependencyUnavailableError when the engine or PostgreSQL does not answer."""
+        """Raises DependencyUnavailableError when PostgreSQL does not answer.
+
+        Raises EngineUnavailableError when the engine does not, and there are no words to go by.
+        """
         started = time.perf_counter()
         tenant_id, rooms = search.scope.tenant_id, search.scope.conversation_ids
         fresh = await self._freshness.wait(tenant_id, rooms, search.freshness_seconds)
+        degraded = [] if fresh else [FRESHNESS_TIMEOUT]
         nearest, backlog = await asyncio.gather(
-            self._nearest(search), self._freshness.backlog(tenant_id, rooms)
+            self._nearest(search, degraded), self._freshness.backlog(tenant_id, rooms)
         )
         return MemorySearchResult(
             hits=await self._read_back(search, nearest),
             backlog=backlog,
-            degraded=() if fresh else (FRESHNESS_TIMEOUT,),
+            degraded=tuple(degraded),
             search_time_ms=(time.perf_counter() - started) * 1000,
         )
 
-    async def _nearest(self, search: MemorySearch) -> list[ScoredMemory]:
-        vector = search.embedding
-        if vector is None:
-            vector = (await self._embeddings.get(search.query)).dense
+    async def _nearest(self, search: MemorySearch, degraded: list[str]) -> list[ScoredMemory]:
+        given = search.embedding
+        vector = (await self._embeddings.get(search.query)).dense if given is None else given
         limit = max(MIN_CANDIDATES, search.top_k * CANDIDATES_PER_HIT)
-        found = await self._vectors.query_memories(search.scope, vector, limit)
+        found = await self._engine_first(
+            lambda: self._vectors.query_memories(search.scope, vector, limit),
+            lambda: self._words.memories(search.scope, search.query, vector, limit),
+            expires_at=search.expires_at,
+            degraded=degraded,
+        )
         return [memory for memory in found if memory.score >= search.threshold]
 
     async def _read_back(

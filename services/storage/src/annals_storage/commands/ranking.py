@@ -8,8 +8,10 @@ from dataclasses import replace
 from uuid import UUID
 
 from annals_storage.commands.asked_times import AskedTimes
+from annals_storage.commands.engine_first import EngineFirst
 from annals_storage.commands.query_embedding import QueryEmbeddings
 from annals_storage.commands.search_parameters import TenantParameters
+from annals_storage.commands.word_search import WordSearch
 from annals_storage.domain.asked_times import Asked
 from annals_storage.domain.event_search import Search, SearchMode
 from annals_storage.domain.fusion import Neighbors, Ranking, first_weights
@@ -38,21 +40,37 @@ class RankEvents:
         vectors: VectorIndex,
         rescoring: RescoringStore,
         parameters: TenantParameters,
+        engine_first: EngineFirst,
+        words: WordSearch,
     ) -> None:
         self._embeddings, self._sparse, self._vectors = embeddings, sparse, vectors
         self._rescoring, self._parameters = rescoring, parameters
         self._asked_time = AskedTimes(rescoring)
+        self._engine_first, self._words = engine_first, words
 
-    async def __call__(self, search: Search) -> Ranked:
-        """Raises DependencyUnavailableError when the engine or PostgreSQL does not answer."""
+    async def __call__(self, search: Search, degraded: list[str]) -> Ranked:
+        """Raises DependencyUnavailableError when PostgreSQL does not answer.
+
+        When the engine does not, PostgreSQL finds the candidates by their words, which `degraded`
+        then says. Raises EngineUnavailableError when there are no words to go by.
+        """
         parameters = await self._parameters(search.scope.tenant_id)
         found, asked = await asyncio.gather(
-            self._found(search, await self._vector_query(search, parameters)), self._asked(search)
+            self._found(search, await self._vector_query(search, parameters), degraded),
+            self._asked(search),
         )
         ranking = await self._ranking(search, to_rank(found, search.group_by), asked, parameters)
         return Ranked(ranking, found, search.group_by, min_score=search.min_score)
 
-    async def _found(self, search: Search, query: VectorQuery) -> Found:
+    async def _found(self, search: Search, query: VectorQuery, degraded: list[str]) -> Found:
+        return await self._engine_first(
+            lambda: self._in_engine(search, query),
+            lambda: self._words.events(query, search.query, search.language),
+            expires_at=search.expires_at,
+            degraded=degraded,
+        )
+
+    async def _in_engine(self, search: Search, query: VectorQuery) -> Found:
         """Ask for more where long texts or conversations leave too few hits of what was found."""
         found = await self._vectors.query(query)
         while (

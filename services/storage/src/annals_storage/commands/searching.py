@@ -19,7 +19,7 @@ MIRRORED_KINDS = (OutboxKind.EVENT, OutboxKind.CONVERSATION)
 
 
 class SearchEvents:
-    """Asks the mirror, trusts PostgreSQL."""
+    """Asks the mirror, trusts PostgreSQL, and does without the mirror if need be."""
 
     def __init__(
         self,
@@ -35,7 +35,7 @@ class SearchEvents:
         self._freshness = Freshness(outbox, MIRRORED_KINDS)
 
     async def __call__(self, search: Search) -> SearchResult:
-        """Raises DependencyUnavailableError when the engine or PostgreSQL does not answer.
+        """Raises DependencyUnavailableError when PostgreSQL does not answer.
 
         Raises ResourceNotFoundError when the branch asked for does not exist.
         """
@@ -45,7 +45,7 @@ class SearchEvents:
         fresh = await self._freshness.wait(tenant_id, rooms, search.freshness_seconds)
         degraded = [] if fresh else [FRESHNESS_TIMEOUT]
         ranked, backlog = await asyncio.gather(
-            self._rank(search), self._freshness.backlog(tenant_id, rooms)
+            self._rank(search, degraded), self._freshness.backlog(tenant_id, rooms)
         )
         ranked = await self._diversify(search, ranked)
         hits = await self._read_back(search, ranked, degraded)

@@ -27,6 +27,10 @@ class WrittenTogether:
     def __init__(self, every: Callable[[], Sequence[VectorIndex]]) -> None:
         self._every = every
 
+    async def ping(self) -> None:
+        """Answer, or raise."""
+        await asyncio.gather(*[each.ping() for each in self._every()])
+
     async def upsert(self, points: Sequence[ChunkPoint | MemoryPoint]) -> None:
         """Insert or replace points."""
         await asyncio.gather(*[each.upsert(points) for each in self._every()])

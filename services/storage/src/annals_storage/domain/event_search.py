@@ -23,8 +23,10 @@ class SearchMode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """A validated search. `freshness_seconds`: how long to wait for the mirror; None: not.
+    """A validated search.
 
+    `freshness_seconds`: how long to wait for the mirror; None: not. `expires_at`: when the caller
+    stops waiting, by time.monotonic; None: never.
     `reference_time`: what "last week" is seen from; None: see commands.asked_times.
     `language`: of the query, see domain/languages.py; None: to be told from its words. `vector`:
     the meaning to look for; None: the query's. The query may be empty then, in mode DENSE.
@@ -43,6 +45,7 @@ class Search:
     vector: DenseVector | None = None
     group_by: Grouping = Grouping.EVENT
     diversity: float = 0.0
+    expires_at: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,7 +62,8 @@ class IndexableEvent:
 class ChunkRow:
     """A chunk as PostgreSQL keeps it.
 
-    `embedding`: float16, little endian. `token_signs`: see domain/late_interaction.py.
+    `embedding`: float16, little endian. `token_signs`: see domain/late_interaction.py; `terms` and
+    `term_weights`: see domain/lexical.py.
     """
 
     chunk_id: UUID
@@ -76,6 +77,8 @@ class ChunkRow:
     embedding: bytes
     embedding_model: str
     token_signs: bytes
+    terms: list[int]
+    term_weights: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +130,16 @@ class MemoryEmbedding:
 
 
 @dataclass(frozen=True, slots=True)
+class MemoryTerms:
+    """The words of a memory at a version: see domain/lexical.py."""
+
+    memory_id: UUID
+    version: int
+    terms: list[int]
+    term_weights: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class OutboxTotals:
     """The backlog of one lane over all tenants. `lag_seconds`: age of its oldest entry."""
 
@@ -150,10 +163,14 @@ class ParkedEntry:
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """The backlog of a tenant or of some of its conversations, at the moment `as_of`."""
+    """The backlog of a tenant or of some of its conversations, at the moment `as_of`.
+
+    `held`: how many of the pending ones lack nothing but an engine that answers.
+    """
 
     pending: int
     parked: int
+    held: int
     oldest: datetime | None
     as_of: datetime
 

@@ -43,6 +43,7 @@ from annals_storage.handlers.output import timestamp_message
 from annals_storage.handlers.search import (
     MAX_HITS,
     MAX_SCOPE_IDS,
+    expires_at,
     freshness_seconds,
 )
 from annals_storage.handlers.search_input import MAX_QUERY_CHARS
@@ -190,6 +191,7 @@ def _search(
         top_k=request.top_k or DEFAULT_TOP_K,
         threshold=threshold,
         freshness_seconds=freshness_seconds(request.freshness, time_remaining),
+        expires_at=expires_at(time_remaining),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 from uuid import UUID
@@ -110,6 +111,7 @@ def _search(
         vector=vector,
         group_by=enum(request.group_by, SEARCH_GROUPINGS, "group_by"),
         diversity=request.diversity,
+        expires_at=expires_at(time_remaining),
     )
 
 
@@ -131,6 +133,11 @@ def freshness_seconds(freshness: int, time_remaining: float | None) -> float | N
     if time_remaining is None:
         return FRESHNESS_TIMEOUT_SECONDS
     return min(FRESHNESS_TIMEOUT_SECONDS, time_remaining * FRESHNESS_SHARE)
+
+
+def expires_at(time_remaining: float | None) -> float | None:
+    """Return when a call ends, by time.monotonic; None: never."""
+    return None if time_remaining is None else time.monotonic() + time_remaining
 
 
 def _scope(filter_: pb.SearchFilter, tenant_id: UUID) -> SearchScope:

@@ -9,11 +9,12 @@ from annals_common.ids import derived_uuid
 from annals_storage.domain.chunking import ChunkSpan, chunk_spans
 from annals_storage.domain.generations import FIRST
 from annals_storage.domain.indexing import ChunkRow, IndexableEvent
+from annals_storage.domain.lexical import KeptTerms
 from annals_storage.domain.mirror import made_of
-from annals_storage.domain.search import ChunkPoint, DenseVector
+from annals_storage.domain.search import ChunkPoint, DenseVector, SparseVector
 from annals_storage.indexer.embeddings import Embedding, content_hash, to_bytes
 from annals_storage.indexer.metrics import TRUNCATED_EVENTS
-from annals_storage.ports.embedding import Embedder, SparseEncoder
+from annals_storage.ports.embedding import Embedder
 
 SPECIAL_TOKENS = 2
 """[CLS] and [SEP], which the model adds to every text."""
@@ -78,7 +79,7 @@ def chunk_id(event_id: UUID, index: int, chunks_of: int = FIRST) -> UUID:
 
 
 def chunk_row(
-    chunk: CutChunk, embedding: Embedding, model: str, chunks_of: int = FIRST
+    chunk: CutChunk, embedding: Embedding, kept: KeptTerms, model: str, chunks_of: int = FIRST
 ) -> ChunkRow:
     """Return the chunk as PostgreSQL keeps it."""
     event = chunk.source.event
@@ -94,11 +95,13 @@ def chunk_row(
         embedding=to_bytes(embedding.dense),
         embedding_model=model,
         token_signs=embedding.token_signs,
+        terms=kept.keys,
+        term_weights=kept.weights,
     )
 
 
 def chunk_point(
-    tenant_id: UUID, chunk: CutChunk, row: ChunkRow, dense: DenseVector, sparse: SparseEncoder
+    tenant_id: UUID, chunk: CutChunk, row: ChunkRow, dense: DenseVector, bm25: SparseVector
 ) -> ChunkPoint:
     """Return the chunk as the engine holds it."""
     source, event = chunk.source, chunk.source.event
@@ -112,7 +115,7 @@ def chunk_point(
         event_type=event.body.type,
         event_time=event.event_time,
         dense=dense,
-        bm25=sparse.encode_document(chunk.text),
+        bm25=bm25,
         agent_id=source.agent_id,
         user_id=source.user_id,
         session_id=source.session_id,

@@ -11,6 +11,7 @@ from annals_storage.commands.vectors_together import WrittenTogether
 from annals_storage.domain.generations import GenerationState, MirrorPlace
 from annals_storage.domain.indexing import OutboxEntry
 from annals_storage.indexer.chunker import MAX_CHUNKS
+from annals_storage.indexer.engine_half import EngineHalf, EngineOutage
 from annals_storage.indexer.mirror import Mirror
 from annals_storage.indexer.stages import staged
 from annals_storage.ports.embedding import SparseEncoder
@@ -35,7 +36,7 @@ class LiveMirror:
     ) -> None:
         """`max_chunks`: of an event."""
         self._outbox, self._generations, self._sparse = outbox, generations, sparse
-        self._max_chunks = max_chunks
+        self._max_chunks, self._outage = max_chunks, EngineOutage()
         self._seen: Sequence[OpenGeneration] = ()
         self._mirrors: list[Mirror] = []
 
@@ -43,6 +44,10 @@ class LiveMirror:
         """Mirror these entries of one tenant as their rows are now; safe to repeat."""
         while not await self._refreshed(entries):
             pass
+
+    async def engine_answers(self) -> bool:
+        """Ask the engine whether all there is of it is there."""
+        return await EngineHalf(_together(self._generations.live), self._outage).answers()
 
     async def _refreshed(self, entries: Sequence[OutboxEntry]) -> bool:
         seen = self._generations.live
@@ -81,6 +86,7 @@ class LiveMirror:
                 sparse=self._sparse,
                 max_chunks=self._max_chunks,
                 place=place,
+                outage=self._outage,
             )
 
 

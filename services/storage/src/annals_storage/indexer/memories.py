@@ -9,14 +9,15 @@ from uuid import UUID
 import numpy as np
 
 from annals_storage.domain.generations import ALONE, MirrorPlace
-from annals_storage.domain.indexing import IndexableMemory, MemoryEmbedding
+from annals_storage.domain.indexing import IndexableMemory, MemoryEmbedding, MemoryTerms
+from annals_storage.domain.lexical import kept_terms
 from annals_storage.domain.mirror import made_of
 from annals_storage.domain.search import DenseVector, MemoryPoint
 from annals_storage.indexer.chunker import spans_of
 from annals_storage.indexer.embeddings import content_hash, embeddings_by_hash, from_bytes, to_bytes
-from annals_storage.ports.embedding import Embedder
+from annals_storage.indexer.engine_half import EngineWork
+from annals_storage.ports.embedding import Embedder, SparseEncoder
 from annals_storage.ports.outbox import Outbox
-from annals_storage.ports.vectors import VectorWriter
 
 
 class MemoryMirror:
@@ -26,26 +27,22 @@ class MemoryMirror:
         self,
         *,
         outbox: Outbox,
-        vectors: VectorWriter,
         embedder: Embedder,
+        sparse: SparseEncoder,
         place: MirrorPlace = ALONE,
     ) -> None:
-        self._outbox, self._vectors, self._embedder = outbox, vectors, embedder
+        self._outbox, self._embedder, self._sparse = outbox, embedder, sparse
         self._place = place
 
-    async def refresh(self, tenant_id: UUID, memory_ids: Sequence[UUID]) -> None:
-        """Mirror these memories as their rows are now; safe to repeat."""
-        found = await self._outbox.get_indexable_memories(
-            tenant_id, memory_ids, self._embedder.model
-        )
+    async def refresh(self, memory_ids: Sequence[UUID], work: EngineWork) -> None:
+        """Keep what these memories lack as their rows are now, and add what the engine lacks."""
+        tenant_id, model = work.tenant_id, self._embedder.model
+        found = await self._outbox.get_indexable_memories(tenant_id, memory_ids, model)
         present = {key: item for key, item in found.items() if not item.deleted}
-        gone = [memory_id for memory_id in memory_ids if memory_id not in present]
-        await self._vectors.delete_memories(tenant_id, gone)
+        work.gone_memories += [memory_id for memory_id in memory_ids if memory_id not in present]
         fresh = await self._embed([m for m in present.values() if m.embedding is None])
         await self._save(tenant_id, present, fresh)
-        model = self._embedder.model
-        points = [_point(tenant_id, item, fresh, model) for item in present.values()]
-        await self._vectors.upsert(points)
+        work.points += [_point(tenant_id, item, fresh, model) for item in present.values()]
 
     async def _save(
         self,
@@ -53,6 +50,8 @@ class MemoryMirror:
         memories: dict[UUID, IndexableMemory],
         fresh: dict[UUID, DenseVector],
     ) -> None:
+        terms = [self._terms(tenant_id, memory) for memory in memories.values()]
+        await self._outbox.save_memory_terms(tenant_id, terms)
         if not fresh:
             return
         embeddings = [
@@ -62,6 +61,10 @@ class MemoryMirror:
         await self._outbox.save_memory_embeddings(
             tenant_id, embeddings, self._embedder.model, is_serving=self._place.is_serving
         )
+
+    def _terms(self, tenant_id: UUID, memory: IndexableMemory) -> MemoryTerms:
+        kept = kept_terms(tenant_id, self._sparse.encode_document(memory.content))
+        return MemoryTerms(memory.memory_id, memory.version, kept.keys, kept.weights)
 
     async def _embed(self, memories: Sequence[IndexableMemory]) -> dict[UUID, DenseVector]:
         pieces = await asyncio.to_thread(

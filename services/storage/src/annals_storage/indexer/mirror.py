@@ -7,9 +7,17 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from annals_storage.domain.generations import ALONE, MirrorPlace
-from annals_storage.domain.indexing import IndexableEvent, KnownChunks, OutboxEntry, OutboxKind
+from annals_storage.domain.indexing import (
+    ChunkRow,
+    IndexableEvent,
+    KnownChunks,
+    OutboxEntry,
+    OutboxKind,
+)
+from annals_storage.domain.lexical import kept_terms
 from annals_storage.indexer.chunker import MAX_CHUNKS, CutChunk, chunk_point, chunk_row, cut
 from annals_storage.indexer.embeddings import Embedding, embeddings_by_hash
+from annals_storage.indexer.engine_half import EngineHalf, EngineOutage, EngineWork
 from annals_storage.indexer.memories import MemoryMirror
 from annals_storage.indexer.metrics import INDEXED_EVENTS, REUSED_CHUNKS, STAGE_SECONDS
 from annals_storage.ports.embedding import Embedder, SparseEncoder
@@ -18,7 +26,12 @@ from annals_storage.ports.vectors import VectorWriter
 
 
 class Mirror:
-    """Brings events, conversations and memories into the engine, or takes them out."""
+    """Brings events, conversations and memories into the engine, or takes them out.
+
+    PostgreSQL comes first: it gets the chunks, with embeddings and words, of the whole batch before
+    the engine is told anything. So searches in PostgreSQL find what is new while the engine is
+    down, and nothing is embedded again when it is back.
+    """
 
     def __init__(
         self,
@@ -29,66 +42,71 @@ class Mirror:
         sparse: SparseEncoder,
         max_chunks: int = MAX_CHUNKS,
         place: MirrorPlace = ALONE,
+        outage: EngineOutage | None = None,
     ) -> None:
-        """`max_chunks`: of an event; what its later words say is not searched."""
-        self._outbox, self._vectors = outbox, vectors
+        """`max_chunks`: of an event; what its later words say is not searched. `outage`: of the
+        engine, as those know it who write to it too.
+        """
+        self._outbox = outbox
+        self._engine = EngineHalf(vectors, EngineOutage() if outage is None else outage)
         self._embedder, self._sparse = embedder, sparse
         self._max_chunks, self._place = max_chunks, place
-        self._memories = MemoryMirror(
-            outbox=outbox, vectors=vectors, embedder=embedder, place=place
-        )
+        self._memories = MemoryMirror(outbox=outbox, embedder=embedder, sparse=sparse, place=place)
+
+    async def engine_answers(self) -> bool:
+        """Ask the engine whether it is there; from its failure until then, nobody else does."""
+        return await self._engine.answers()
 
     async def refresh(self, entries: Sequence[OutboxEntry]) -> None:
-        """Mirror these entries of one tenant as their rows are now; safe to repeat."""
+        """Mirror these entries of one tenant as their rows are now; safe to repeat.
+
+        Raises EngineUnavailableError when everything is done but the engine's half.
+        """
+        work = EngineWork(entries[0].tenant_id)
         for entry in entries:
             if entry.kind is OutboxKind.CONVERSATION:
-                await self._refresh_conversation(entry)
+                await self._refresh_conversation(entry, work)
         events = [entry for entry in entries if entry.kind is OutboxKind.EVENT]
         if events:
-            await self._refresh_events(events)
+            await self._refresh_events(events, work)
         memories = [entry.key for entry in entries if entry.kind is OutboxKind.MEMORY]
         if memories:
-            await self._memories.refresh(entries[0].tenant_id, memories)
+            await self._memories.refresh(memories, work)
+        await self._engine.do(work)
+        INDEXED_EVENTS.inc(len(events))
 
-    async def _refresh_conversation(self, entry: OutboxEntry) -> None:
+    async def _refresh_conversation(self, entry: OutboxEntry, work: EngineWork) -> None:
         tenant_id, conversation_id = entry.tenant_id, entry.conversation_id
         if await self._outbox.is_conversation_deleted(tenant_id, conversation_id):
-            await self._vectors.delete_conversation(tenant_id, conversation_id)
+            work.gone_conversations.append(conversation_id)
         else:
             await self._outbox.enqueue_conversation_events(tenant_id, conversation_id)
 
-    async def _refresh_events(self, entries: Sequence[OutboxEntry]) -> None:
-        tenant_id = entries[0].tenant_id
-        found = await self._outbox.get_indexable(tenant_id, [entry.key for entry in entries])
+    async def _refresh_events(self, entries: Sequence[OutboxEntry], work: EngineWork) -> None:
+        found = await self._outbox.get_indexable(work.tenant_id, [entry.key for entry in entries])
         present = {key: item for key, item in found.items() if not item.deleted}
-        if gone := [entry.key for entry in entries if entry.key not in present]:
-            await self._vectors.delete_events(tenant_id, gone)
+        work.gone_events += [entry.key for entry in entries if entry.key not in present]
         # Only of these might the engine hold points that PostgreSQL no longer knows of.
-        unsure = [e.key for e in entries if e.key in present and _may_be_half_done(e)]
-        await self._write(tenant_id, list(present.values()), unsure)
-        INDEXED_EVENTS.inc(len(entries))
+        work.unsure_events += [e.key for e in entries if e.key in present and _may_be_half_done(e)]
+        await self._write(list(present.values()), work)
 
-    async def _write(
-        self, tenant_id: UUID, sources: Sequence[IndexableEvent], unsure: Sequence[UUID]
-    ) -> None:
+    async def _write(self, sources: Sequence[IndexableEvent], work: EngineWork) -> None:
         # A long text takes a second to cut: not on the event loop that serves.
         with STAGE_SECONDS.labels("cut").time():
             chunks = await asyncio.to_thread(self._cut, sources)
+        tenant_id, place = work.tenant_id, self._place
         event_ids = [source.event.event_id for source in sources]
         known = await self._known(tenant_id, event_ids, chunks)
-        embedded = await self._embedded(chunks, known)
-        model, place = self._embedder.model, self._place
-        rows = [chunk_row(c, e, model, place.chunks_of) for c, e in embedded]
-        points = [
-            chunk_point(tenant_id, chunk, row, embedding.dense, self._sparse)
-            for (chunk, embedding), row in zip(embedded, rows, strict=True)
-        ]
+        embedded, model = await self._embedded(chunks, known), self._embedder.model
+        rows: list[ChunkRow] = []
+        for chunk, embedding in embedded:
+            bm25 = self._sparse.encode_document(chunk.text)
+            kept = kept_terms(tenant_id, bm25)
+            row = chunk_row(chunk, embedding, kept, model, place.chunks_of)
+            rows.append(row)
+            work.points.append(chunk_point(tenant_id, chunk, row, embedding.dense, bm25))
         await self._outbox.save_chunks(tenant_id, event_ids, rows, other_models=place.other_models)
-        # Points go last and come back at once: between the two, searches miss them.
-        await self._vectors.delete_events(tenant_id, unsure)
-        await self._vectors.upsert(points)
-        former = known.chunk_ids - {row.chunk_id for row in rows}
-        await self._vectors.delete_chunks(tenant_id, sorted(former))
+        work.former_chunks += sorted(known.chunk_ids - {row.chunk_id for row in rows})
 
     async def _known(
         self, tenant_id: UUID, event_ids: Sequence[UUID], chunks: Sequence[CutChunk]

@@ -11,7 +11,11 @@ from uuid import UUID
 
 import structlog
 
-from annals_common.errors import ColdStorageUnavailableError, DependencyUnavailableError
+from annals_common.errors import (
+    ColdStorageUnavailableError,
+    DependencyUnavailableError,
+    EngineUnavailableError,
+)
 from annals_storage.domain.indexing import OutboxEntry, OutboxKind, OutboxTotals
 from annals_storage.indexer.drift import DriftCheck
 from annals_storage.indexer.failures import without_content
@@ -30,6 +34,8 @@ from annals_storage.indexer.parts import by_lane_and_tenant, cut_by_bytes
 from annals_storage.ports.outbox import Outbox
 
 BATCH_EVENTS = 256
+HOLD = timedelta(minutes=5)
+"""How long entries whose PostgreSQL half is done wait for an engine that is down, at most."""
 IDLE_SECONDS = 0.05
 OUTAGE_SECONDS = 1.0
 TOTALS_SECONDS = 1.0
@@ -58,6 +64,8 @@ class Indexer:
         self._outbox, self._mirror, self._owner = outbox, mirror, owner
         self._drift = drift
         self._leases = Leases(outbox, owner=owner, lease=lease)
+        self._probe_at: float | None = None
+        """While the engine is down: when to ask it next, by time.monotonic."""
 
     async def run(self) -> None:
         """Mirror forever. Leases left by an earlier run under the same name are taken over.
@@ -88,6 +96,7 @@ class Indexer:
 
     async def step(self) -> int:
         """Claim one batch and mirror it; return how many entries were claimed."""
+        await self._end_outage()
         entries = await self._leases.claim(BATCH_EVENTS)
         async with self._leases.kept(entries):
             for own in by_lane_and_tenant(entries):
@@ -107,6 +116,8 @@ class Indexer:
             await self._mirror.refresh(entries)
         except ColdStorageUnavailableError as error:
             await self._pause_cold(entries, error)
+        except EngineUnavailableError as error:
+            await self._hold(entries, error)
         except DependencyUnavailableError:
             INDEXER_FAILURES.labels("dependency").inc()
             raise
@@ -114,6 +125,22 @@ class Indexer:
             await self._isolate(entries, error)
         else:
             await self._outbox.acknowledge(self._owner, entries)
+
+    async def _hold(self, entries: Sequence[OutboxEntry], error: EngineUnavailableError) -> None:
+        """Have what PostgreSQL holds by now wait for the engine; what comes after goes on."""
+        INDEXER_FAILURES.labels("dependency").inc()
+        if self._probe_at is None:
+            log.warning("indexer goes on without the engine", cause=error.message)
+            self._probe_at = time.monotonic() + OUTAGE_SECONDS
+        await self._outbox.hold(self._owner, entries, HOLD)
+
+    async def _end_outage(self) -> None:
+        if self._probe_at is None or time.monotonic() < self._probe_at:
+            return
+        self._probe_at = time.monotonic() + OUTAGE_SECONDS
+        if await self._mirror.engine_answers():
+            await self._outbox.release(self._owner)
+            self._probe_at = None
 
     async def _pause_cold(
         self, entries: Sequence[OutboxEntry], error: ColdStorageUnavailableError

@@ -14,6 +14,7 @@ from annals_storage.domain.indexing import (
     IndexableMemory,
     KnownChunks,
     MemoryEmbedding,
+    MemoryTerms,
     OutboxEntry,
     OutboxKind,
     OutboxTotals,
@@ -96,6 +97,9 @@ class Outbox(Protocol):
         By a model that does not serve, they are kept beside the others.
         """
 
+    async def save_memory_terms(self, tenant_id: UUID, terms: Sequence[MemoryTerms]) -> None:
+        """Keep the words of these memories, save those of memories that have changed since."""
+
     async def is_conversation_deleted(self, tenant_id: UUID, conversation_id: UUID) -> bool:
         """Whether it is deleted or does not exist."""
 
@@ -117,6 +121,9 @@ class Outbox(Protocol):
 
     async def acknowledge(self, owner: str, entries: Sequence[OutboxEntry]) -> None:
         """Remove what is done, of one tenant; have lost leases mirrored again."""
+
+    async def hold(self, owner: str, entries: Sequence[OutboxEntry], lease: timedelta) -> None:
+        """Lease entries of one tenant for longer, save those that changed meanwhile."""
 
     async def fail(self, owner: str, entries: Sequence[OutboxEntry], error: str) -> None:
         """Pause entries of one tenant after a failure; park those that failed too often."""

@@ -12,6 +12,8 @@ from annals_storage.domain.search import (
     Candidate,
     DenseVector,
     FoundEvent,
+    MemoryScope,
+    ScoredChunk,
     SearchScope,
 )
 from annals_storage.domain.search_log import LoggedSearch, SearchLogQuery
@@ -45,6 +47,28 @@ class SearchParameterStore(Protocol):
 
     async def change(self, tenant_id: UUID, values: Overrides) -> Overrides:
         """Set values by name, None: forget; return all. Raises ResourceNotFoundError."""
+
+
+class LexicalStore(Protocol):
+    """Where words are looked up while the vector engine does not answer.
+
+    `terms` are of domain/lexical.py. The work is bounded however frequent they are.
+    """
+
+    async def find_chunks(
+        self, scope: SearchScope, terms: Sequence[int], limit: int, embedding_model: str
+    ) -> list[ScoredChunk]:
+        """Return this model's chunks of the scope that have any of the terms, best first."""
+
+    async def find_memories(
+        self, scope: MemoryScope, terms: Sequence[int], limit: int, embedding_model: str
+    ) -> dict[UUID, DenseVector]:
+        """Return the best memories of the scope that have any of the terms and an embedding."""
+
+    async def get_embeddings(
+        self, tenant_id: UUID, chunk_ids: Sequence[UUID], embedding_model: str
+    ) -> dict[UUID, DenseVector]:
+        """Return the embeddings that this model made of these chunks."""
 
 
 class HitStore(Protocol):

@@ -13,7 +13,7 @@ from annals_storage.domain.search import ChunkPoint, MemoryPoint
 class VectorAudit(Protocol):
     """Points without vectors. Never for what a caller asks: nothing here keeps tenants apart.
 
-    Raises `DependencyUnavailableError("vector engine")` when the engine does not answer.
+    Raises `EngineUnavailableError` when the engine does not answer.
     """
 
     async def count(self) -> int:

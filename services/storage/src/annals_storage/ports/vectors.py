@@ -23,6 +23,9 @@ from annals_storage.ports.vector_audit import VectorAudit
 class VectorWriter(Protocol):
     """What the indexer does with a vector engine; see VectorIndex."""
 
+    async def ping(self) -> None:
+        """Answer, or raise."""
+
     async def upsert(self, points: Sequence[ChunkPoint | MemoryPoint]) -> None:
         """Insert or replace points by `chunk_id` or `memory_id`."""
 
@@ -44,7 +47,7 @@ class VectorIndex(VectorWriter, Protocol):
 
     Implementations are safe to use concurrently.
 
-    Every method raises `DependencyUnavailableError("vector engine")` when the engine does
+    Every method raises `EngineUnavailableError` when the engine does
     not answer. Writes are durable against a crash of the process once they return.
     """
 
@@ -57,9 +60,6 @@ class VectorIndex(VectorWriter, Protocol):
 
     async def close(self) -> None:
         """Flush and let go of everything."""
-
-    async def ping(self) -> None:
-        """Answer, or raise."""
 
     async def query(self, query: VectorQuery) -> Mapping[Signal, list[ScoredChunk]]:
         """Return, per signal asked, at most `query.limit` chunks of the scope, best first."""

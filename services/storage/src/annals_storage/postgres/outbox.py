@@ -17,6 +17,7 @@ from annals_storage.domain.indexing import (
     IndexableMemory,
     KnownChunks,
     MemoryEmbedding,
+    MemoryTerms,
     OutboxEntry,
     OutboxKind,
     OutboxTotals,
@@ -24,7 +25,7 @@ from annals_storage.domain.indexing import (
     StoredEmbedding,
 )
 from annals_storage.postgres.database import Database, Params, Rows, Statement, sql
-from annals_storage.postgres.rows import event_from
+from annals_storage.postgres.rows import array_text, event_from
 
 MAX_ATTEMPTS = 10
 MAX_DEADLOCKS = 4
@@ -184,6 +185,15 @@ class PostgresOutbox:
         }
         await self._database.run(tenant_id, (sql("save_memory_embeddings"), params))
 
+    async def save_memory_terms(self, tenant_id: UUID, terms: Sequence[MemoryTerms]) -> None:
+        """Keep the words of these memories, save those of memories that have changed since."""
+        params = {
+            "tenant_id": tenant_id,
+            **{name: [getattr(item, name) for item in terms] for name in MemoryTerms.__slots__},
+            "terms": [array_text(item.terms) for item in terms],
+        }
+        await self._database.run(tenant_id, (sql("save_memory_terms"), params))
+
     async def is_conversation_deleted(self, tenant_id: UUID, conversation_id: UUID) -> bool:
         """Whether it is deleted or does not exist."""
         params = {"tenant_id": tenant_id, "conversation_id": conversation_id}
@@ -213,12 +223,12 @@ class PostgresOutbox:
 
         Those of erased events are not stored.
         """
-        columns = {name: [getattr(c, name) for c in chunks] for name in ChunkRow.__slots__}
         params = {
             "tenant_id": tenant_id,
             "event_ids": list(event_ids),
             "other_models": list(other_models),
-            **columns,
+            **{name: [getattr(c, name) for c in chunks] for name in ChunkRow.__slots__},
+            "terms": [array_text(chunk.terms) for chunk in chunks],
         }
         lock = {
             "tenant_id": tenant_id,
@@ -240,6 +250,11 @@ class PostgresOutbox:
         if lost := [entry for entry in entries if entry.key not in done]:
             again = {"owner": owner, **_columns(lost)}
             await self._settle(tenant_id, (sql("reenqueue"), again))
+
+    async def hold(self, owner: str, entries: Sequence[OutboxEntry], lease: timedelta) -> None:
+        """Lease entries of one tenant for longer, save those that changed meanwhile."""
+        params = {"owner": owner, "lease": lease, **_columns(entries)}
+        await self._database.run(entries[0].tenant_id, (sql("hold"), params))
 
     async def fail(self, owner: str, entries: Sequence[OutboxEntry], error: str) -> None:
         """Pause entries of one tenant after a failure; park those that failed too often."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from psycopg.rows import DictRow
@@ -85,3 +86,8 @@ def signing_key_from(row: DictRow) -> SigningKey:
     """Map a row of the table signing_keys."""
     values: dict[str, Any] = {name: row[name] for name in SigningKey.__slots__}
     return SigningKey(**{**values, "algorithm": SigningAlgorithm(row["algorithm"])})
+
+
+def array_text(numbers: Sequence[int]) -> str:
+    """Return whole numbers as PostgreSQL writes an array of them."""
+    return "{" + ",".join(map(str, numbers)) + "}"

@@ -159,6 +159,7 @@ CREATE TABLE annals.outbox (
     lease_owner text,
     parked_at timestamp with time zone,
     last_error text,
+    held_generation bigint,
     priority smallint DEFAULT 0 NOT NULL,
     CONSTRAINT outbox_kind_check CHECK ((kind = ANY (ARRAY['event'::text, 'conversation'::text, 'memory'::text]))),
     CONSTRAINT outbox_priority_check CHECK ((priority = ANY (ARRAY[0, 1])))
@@ -230,6 +231,206 @@ CREATE FUNCTION annals.lease_lane(p_lane smallint, p_owner text, p_limit integer
 END;
 
 ALTER FUNCTION annals.lease_lane(p_lane smallint, p_owner text, p_limit integer, p_lease interval, p_tenants integer) OWNER TO annals_owner;
+
+CREATE TABLE annals.chunks (
+    tenant_id uuid NOT NULL,
+    chunk_id uuid NOT NULL,
+    event_id uuid NOT NULL,
+    conversation_id uuid NOT NULL,
+    chunk_index integer NOT NULL,
+    start_char integer NOT NULL,
+    end_char integer NOT NULL,
+    token_count integer NOT NULL,
+    content_hash bytea NOT NULL,
+    embedding bytea NOT NULL,
+    embedding_model text NOT NULL,
+    token_signs bytea,
+    terms integer[],
+    term_weights bytea
+);
+ALTER TABLE ONLY annals.chunks ALTER COLUMN token_signs SET STORAGE EXTERNAL;
+
+ALTER TABLE ONLY annals.chunks FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE annals.chunks OWNER TO annals_owner;
+
+CREATE FUNCTION annals.lexical_chunks(p_terms integer[], p_conversations uuid[], p_max integer) RETURNS TABLE(chunk_id uuid, event_id uuid, chunk_index integer, score double precision)
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'annals', 'pg_temp'
+    BEGIN ATOMIC
+ WITH size AS MATERIALIZED (
+          SELECT count(*) AS rows
+            FROM ( SELECT
+                    FROM annals.chunks c
+                   WHERE (c.tenant_id = annals.current_tenant())
+                  LIMIT 100000) few
+         ), sampled AS MATERIALIZED (
+          SELECT t.term,
+             count(*) AS rows
+            FROM ((( SELECT c_1.terms
+                    FROM annals.chunks c_1
+                   WHERE (c_1.tenant_id = annals.current_tenant())
+                   ORDER BY c_1.chunk_id
+                  LIMIT 1000) c
+              CROSS JOIN LATERAL unnest(c.terms) own(term))
+              JOIN unnest(lexical_chunks.p_terms) t(term) USING (term))
+           GROUP BY t.term
+         ), counted AS MATERIALIZED (
+          SELECT t.term,
+             GREATEST(f_1.rows, ((COALESCE(s_1.rows, (0)::bigint) * n.rows) / LEAST(n.rows, (1000)::bigint))) AS rows
+            FROM (((unnest(lexical_chunks.p_terms) t(term)
+              CROSS JOIN size n)
+              LEFT JOIN sampled s_1 USING (term))
+              CROSS JOIN LATERAL ( SELECT count(*) AS rows
+                    FROM ( SELECT
+                            FROM annals.chunks c
+                           WHERE ((c.tenant_id = annals.current_tenant()) AND (c.terms @> ARRAY[t.term]) AND (COALESCE(s_1.rows, (0)::bigint) < 10))
+                          LIMIT 1000) few) f_1)
+           WHERE (n.rows > 0)
+         ), asked AS MATERIALIZED (
+          SELECT c.term,
+             c.rows,
+             ln(((1)::numeric + (((GREATEST((n.rows - c.rows), (0)::bigint))::numeric + 0.5) / ((c.rows)::numeric + 0.5)))) AS idf,
+             sum(c.rows) OVER (ORDER BY c.rows, c.term) AS rows_so_far
+            FROM (counted c
+              CROSS JOIN size n)
+           WHERE (c.rows > 0)
+         ), leads AS MATERIALIZED (
+          SELECT array_agg(a.term) AS terms
+            FROM asked a
+           WHERE ((lexical_chunks.p_conversations IS NOT NULL) OR (a.rows_so_far <= (lexical_chunks.p_max)::numeric) OR (a.rows_so_far = (a.rows)::numeric))
+         ), found AS (
+         ( SELECT c.chunk_id,
+             c.event_id,
+             c.chunk_index,
+             c.terms,
+             c.term_weights
+            FROM annals.chunks c
+           WHERE ((lexical_chunks.p_conversations IS NULL) AND (c.tenant_id = annals.current_tenant()) AND (c.terms && ( SELECT l.terms
+                    FROM leads l)))
+          LIMIT lexical_chunks.p_max)
+         UNION ALL
+         ( SELECT c.chunk_id,
+             c.event_id,
+             c.chunk_index,
+             c.terms,
+             c.term_weights
+            FROM annals.chunks c
+           WHERE ((c.tenant_id = annals.current_tenant()) AND (c.conversation_id = ANY (lexical_chunks.p_conversations)) AND (c.terms && ( SELECT l.terms
+                    FROM leads l)))
+          LIMIT lexical_chunks.p_max)
+         )
+  SELECT f.chunk_id,
+     f.event_id,
+     f.chunk_index,
+     s.score
+    FROM (found f
+      CROSS JOIN LATERAL ( SELECT sum(((a.idf * (get_byte(f.term_weights, (array_position(f.terms, a.term) - 1)))::numeric) / (100)::numeric)) AS sum
+            FROM asked a
+           WHERE (a.term = ANY (f.terms))) s(score))
+   ORDER BY s.score DESC, f.chunk_id DESC;
+END;
+
+ALTER FUNCTION annals.lexical_chunks(p_terms integer[], p_conversations uuid[], p_max integer) OWNER TO annals_owner;
+
+CREATE TABLE annals.memories (
+    tenant_id uuid NOT NULL,
+    memory_id uuid NOT NULL,
+    conversation_id uuid NOT NULL,
+    content text NOT NULL,
+    tags text[] DEFAULT '{}'::text[] NOT NULL,
+    metadata jsonb DEFAULT '{}'::jsonb NOT NULL,
+    embedding bytea,
+    embedding_model text,
+    caller_embedding boolean DEFAULT false NOT NULL,
+    idempotency_key text,
+    payload_hash bytea NOT NULL,
+    version integer DEFAULT 1 NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    terms integer[],
+    term_weights bytea,
+    other_embedding bytea,
+    other_embedding_model text,
+    other_embedding_version integer
+);
+
+ALTER TABLE ONLY annals.memories FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE annals.memories OWNER TO annals_owner;
+
+CREATE FUNCTION annals.lexical_memories(p_terms integer[], p_conversations uuid[], p_max integer) RETURNS TABLE(memory_id uuid, score double precision)
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'annals', 'pg_temp'
+    BEGIN ATOMIC
+ WITH size AS MATERIALIZED (
+          SELECT count(*) AS rows
+            FROM ( SELECT
+                    FROM annals.memories c
+                   WHERE (c.tenant_id = annals.current_tenant())
+                  LIMIT 100000) few
+         ), sampled AS MATERIALIZED (
+          SELECT t.term,
+             count(*) AS rows
+            FROM ((( SELECT c_1.terms
+                    FROM annals.memories c_1
+                   WHERE (c_1.tenant_id = annals.current_tenant())
+                   ORDER BY c_1.memory_id
+                  LIMIT 1000) c
+              CROSS JOIN LATERAL unnest(c.terms) own(term))
+              JOIN unnest(lexical_memories.p_terms) t(term) USING (term))
+           GROUP BY t.term
+         ), counted AS MATERIALIZED (
+          SELECT t.term,
+             GREATEST(f_1.rows, ((COALESCE(s_1.rows, (0)::bigint) * n.rows) / LEAST(n.rows, (1000)::bigint))) AS rows
+            FROM (((unnest(lexical_memories.p_terms) t(term)
+              CROSS JOIN size n)
+              LEFT JOIN sampled s_1 USING (term))
+              CROSS JOIN LATERAL ( SELECT count(*) AS rows
+                    FROM ( SELECT
+                            FROM annals.memories c
+                           WHERE ((c.tenant_id = annals.current_tenant()) AND (c.terms @> ARRAY[t.term]) AND (COALESCE(s_1.rows, (0)::bigint) < 10))
+                          LIMIT 1000) few) f_1)
+           WHERE (n.rows > 0)
+         ), asked AS MATERIALIZED (
+          SELECT c.term,
+             c.rows,
+             ln(((1)::numeric + (((GREATEST((n.rows - c.rows), (0)::bigint))::numeric + 0.5) / ((c.rows)::numeric + 0.5)))) AS idf,
+             sum(c.rows) OVER (ORDER BY c.rows, c.term) AS rows_so_far
+            FROM (counted c
+              CROSS JOIN size n)
+           WHERE (c.rows > 0)
+         ), leads AS MATERIALIZED (
+          SELECT array_agg(a.term) AS terms
+            FROM asked a
+           WHERE ((lexical_memories.p_conversations IS NOT NULL) OR (a.rows_so_far <= (lexical_memories.p_max)::numeric) OR (a.rows_so_far = (a.rows)::numeric))
+         ), found AS (
+         ( SELECT c.memory_id,
+             c.terms,
+             c.term_weights
+            FROM annals.memories c
+           WHERE ((lexical_memories.p_conversations IS NULL) AND (c.tenant_id = annals.current_tenant()) AND (c.terms && ( SELECT l.terms
+                    FROM leads l)))
+          LIMIT lexical_memories.p_max)
+         UNION ALL
+         ( SELECT c.memory_id,
+             c.terms,
+             c.term_weights
+            FROM annals.memories c
+           WHERE ((c.tenant_id = annals.current_tenant()) AND (c.conversation_id = ANY (lexical_memories.p_conversations)) AND (c.terms && ( SELECT l.terms
+                    FROM leads l)))
+          LIMIT lexical_memories.p_max)
+         )
+  SELECT f.memory_id,
+     s.score
+    FROM (found f
+      CROSS JOIN LATERAL ( SELECT sum(((a.idf * (get_byte(f.term_weights, (array_position(f.terms, a.term) - 1)))::numeric) / (100)::numeric)) AS sum
+            FROM asked a
+           WHERE (a.term = ANY (f.terms))) s(score))
+   ORDER BY s.score DESC, f.memory_id DESC;
+END;
+
+ALTER FUNCTION annals.lexical_memories(p_terms integer[], p_conversations uuid[], p_max integer) OWNER TO annals_owner;
 
 CREATE TABLE annals.tenants (
     tenant_id uuid NOT NULL,
@@ -380,26 +581,6 @@ ALTER TABLE ONLY annals.attachments FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE annals.attachments OWNER TO annals_owner;
 
-CREATE TABLE annals.chunks (
-    tenant_id uuid NOT NULL,
-    chunk_id uuid NOT NULL,
-    event_id uuid NOT NULL,
-    conversation_id uuid NOT NULL,
-    chunk_index integer NOT NULL,
-    start_char integer NOT NULL,
-    end_char integer NOT NULL,
-    token_count integer NOT NULL,
-    content_hash bytea NOT NULL,
-    embedding bytea NOT NULL,
-    embedding_model text NOT NULL,
-    token_signs bytea
-);
-ALTER TABLE ONLY annals.chunks ALTER COLUMN token_signs SET STORAGE EXTERNAL;
-
-ALTER TABLE ONLY annals.chunks FORCE ROW LEVEL SECURITY;
-
-ALTER TABLE annals.chunks OWNER TO annals_owner;
-
 CREATE TABLE annals.cold_segments (
     tenant_id uuid NOT NULL,
     segment_id uuid NOT NULL,
@@ -532,30 +713,6 @@ CREATE TABLE annals.fork_requests (
 ALTER TABLE ONLY annals.fork_requests FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE annals.fork_requests OWNER TO annals_owner;
-
-CREATE TABLE annals.memories (
-    tenant_id uuid NOT NULL,
-    memory_id uuid NOT NULL,
-    conversation_id uuid NOT NULL,
-    content text NOT NULL,
-    tags text[] DEFAULT '{}'::text[] NOT NULL,
-    metadata jsonb DEFAULT '{}'::jsonb NOT NULL,
-    embedding bytea,
-    embedding_model text,
-    caller_embedding boolean DEFAULT false NOT NULL,
-    idempotency_key text,
-    payload_hash bytea NOT NULL,
-    version integer DEFAULT 1 NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    updated_at timestamp with time zone DEFAULT now() NOT NULL,
-    other_embedding bytea,
-    other_embedding_model text,
-    other_embedding_version integer
-);
-
-ALTER TABLE ONLY annals.memories FORCE ROW LEVEL SECURITY;
-
-ALTER TABLE annals.memories OWNER TO annals_owner;
 
 CREATE TABLE annals.observation_payloads (
     tenant_id uuid NOT NULL,
@@ -798,7 +955,11 @@ CREATE UNIQUE INDEX branches_request_id ON annals.branches USING btree (tenant_i
 
 CREATE INDEX chunks_by_content ON annals.chunks USING btree (tenant_id, content_hash);
 
+CREATE INDEX chunks_by_conversation ON annals.chunks USING btree (tenant_id, conversation_id);
+
 CREATE INDEX chunks_by_event ON annals.chunks USING btree (tenant_id, event_id);
+
+CREATE INDEX chunks_by_terms ON annals.chunks USING gin (terms) WITH (fastupdate=off);
 
 CREATE INDEX cold_segments_by_conversation ON annals.cold_segments USING btree (tenant_id, conversation_id);
 
@@ -831,6 +992,8 @@ CREATE UNIQUE INDEX events_by_turn ON annals.events USING btree (tenant_id, conv
 CREATE INDEX events_gone ON annals.events USING btree (tenant_id, event_id) WHERE ((deleted_at IS NOT NULL) OR (erased_at IS NOT NULL));
 
 CREATE INDEX memories_by_conversation ON annals.memories USING btree (tenant_id, conversation_id, created_at);
+
+CREATE INDEX memories_by_terms ON annals.memories USING gin (terms) WITH (fastupdate=off);
 
 CREATE INDEX memories_by_time ON annals.memories USING btree (tenant_id, created_at);
 
@@ -935,6 +1098,10 @@ CREATE POLICY owner_functions ON annals.outbox TO annals_owner USING (true) WITH
 
 CREATE POLICY owner_functions ON annals.tenants TO annals_owner USING (true);
 
+CREATE POLICY owner_searches ON annals.chunks FOR SELECT TO annals_owner USING (true);
+
+CREATE POLICY owner_searches ON annals.memories FOR SELECT TO annals_owner USING (true);
+
 ALTER TABLE annals.provider_logs ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE annals.relationships ENABLE ROW LEVEL SECURITY;
@@ -1023,6 +1190,16 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.outbox TO annals_app;
 
 REVOKE ALL ON FUNCTION annals.lease_lane(p_lane smallint, p_owner text, p_limit integer, p_lease interval, p_tenants integer) FROM PUBLIC;
 
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.chunks TO annals_app;
+
+REVOKE ALL ON FUNCTION annals.lexical_chunks(p_terms integer[], p_conversations uuid[], p_max integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION annals.lexical_chunks(p_terms integer[], p_conversations uuid[], p_max integer) TO annals_app;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.memories TO annals_app;
+
+REVOKE ALL ON FUNCTION annals.lexical_memories(p_terms integer[], p_conversations uuid[], p_max integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION annals.lexical_memories(p_terms integer[], p_conversations uuid[], p_max integer) TO annals_app;
+
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.tenants TO annals_app;
 
 REVOKE ALL ON FUNCTION annals.list_tenants(p_after timestamp with time zone, p_after_id uuid, p_limit integer) FROM PUBLIC;
@@ -1048,8 +1225,6 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.append_requests TO annals_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.attachments TO annals_app;
 
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.chunks TO annals_app;
-
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.cold_segments TO annals_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.conversations TO annals_app;
@@ -1059,8 +1234,6 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.erasure_receipts TO annals_app
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.events TO annals_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.fork_requests TO annals_app;
-
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.memories TO annals_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.observation_payloads TO annals_app;
 

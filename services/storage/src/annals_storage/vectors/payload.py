@@ -19,7 +19,7 @@ from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
-from annals_common.errors import DependencyUnavailableError
+from annals_common.errors import EngineUnavailableError
 from annals_storage.domain.events import TRUNK
 from annals_storage.domain.mirror import Drift, StoredPoint
 from annals_storage.domain.search import (
@@ -253,9 +253,9 @@ def texts(ids: Sequence[UUID]) -> list[str]:
     return [str(one) for one in ids]
 
 
-def unavailable() -> DependencyUnavailableError:
+def unavailable() -> EngineUnavailableError:
     """Return the error of an engine that does not answer."""
-    return DependencyUnavailableError("vector engine")
+    return EngineUnavailableError()
 
 
 def _one(value: object) -> tuple[object, ...]:

@@ -22,7 +22,7 @@ ENGINE_ERRORS = (
 
 @contextmanager
 def translated() -> Iterator[None]:
-    """Raise DependencyUnavailableError for what the client raises."""
+    """Raise EngineUnavailableError for what the client raises."""
     try:
         yield
     except ENGINE_ERRORS as error:

@@ -1,5 +1,6 @@
 SELECT count(*) FILTER (WHERE parked_at IS NULL) AS pending,
        count(*) FILTER (WHERE parked_at IS NOT NULL) AS parked,
+       count(*) FILTER (WHERE parked_at IS NULL AND held_generation = generation) AS held,
        min(enqueued_at) FILTER (WHERE parked_at IS NULL) AS oldest,
        clock_timestamp() AS as_of
 FROM annals.outbox

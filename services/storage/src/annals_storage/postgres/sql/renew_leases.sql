@@ -1,6 +1,6 @@
 -- A key that somebody else is changing right now is left out: its turn comes with the next renewal.
 UPDATE annals.outbox AS o
-SET available_at = clock_timestamp() + %(lease)s
+SET available_at = greatest(o.available_at, clock_timestamp() + %(lease)s)
 FROM (
   SELECT c.kind, c.key
   FROM unnest(%(kinds)s::text[], %(keys)s::uuid[]) AS held (kind, key)

@@ -5,9 +5,10 @@ WITH fresh AS (
     %(chunk_id)s::uuid[], %(event_id)s::uuid[], %(conversation_id)s::uuid[],
     %(chunk_index)s::integer[], %(start_char)s::integer[], %(end_char)s::integer[],
     %(token_count)s::integer[], %(content_hash)s::bytea[], %(embedding)s::bytea[],
-    %(embedding_model)s::text[], %(token_signs)s::bytea[]
+    %(embedding_model)s::text[], %(token_signs)s::bytea[],
+    %(terms)s::text[], %(term_weights)s::bytea[]
   ) AS c (chunk_id, event_id, conversation_id, chunk_index, start_char, end_char, token_count,
-          content_hash, embedding, embedding_model, token_signs)
+          content_hash, embedding, embedding_model, token_signs, terms, term_weights)
 ),
 stale AS (
   DELETE FROM annals.chunks AS c
@@ -17,8 +18,12 @@ stale AS (
 )
 INSERT INTO annals.chunks
   (tenant_id, chunk_id, event_id, conversation_id, chunk_index, start_char, end_char,
-   token_count, content_hash, embedding, embedding_model, token_signs)
-SELECT %(tenant_id)s, f.* FROM fresh AS f
+   token_count, content_hash, embedding, embedding_model, token_signs, terms, term_weights)
+SELECT %(tenant_id)s, f.chunk_id, f.event_id, f.conversation_id, f.chunk_index, f.start_char,
+       f.end_char, f.token_count, f.content_hash, f.embedding, f.embedding_model, f.token_signs,
+       -- Lists of different lengths are no array of arrays: they come as text.
+       f.terms::integer[], f.term_weights
+FROM fresh AS f
 -- What was erased while it was being cut and embedded is not stored: see chunk_lock.sql.
 CROSS JOIN LATERAL (
   SELECT 1 FROM annals.events AS e
@@ -28,8 +33,10 @@ ON CONFLICT (tenant_id, chunk_id) DO UPDATE
 SET start_char = excluded.start_char, end_char = excluded.end_char,
     token_count = excluded.token_count, content_hash = excluded.content_hash,
     embedding = excluded.embedding, embedding_model = excluded.embedding_model,
-    token_signs = excluded.token_signs
-WHERE (chunks.content_hash, chunks.start_char, chunks.end_char, chunks.embedding_model)
+    token_signs = excluded.token_signs, terms = excluded.terms,
+    term_weights = excluded.term_weights
+WHERE (chunks.content_hash, chunks.start_char, chunks.end_char, chunks.embedding_model,
+       chunks.terms, chunks.term_weights)
       IS DISTINCT FROM (excluded.content_hash, excluded.start_char, excluded.end_char,
-                        excluded.embedding_model)
+                        excluded.embedding_model, excluded.terms, excluded.term_weights)
    OR chunks.token_signs IS NULL
