@@ -101,6 +101,13 @@ async def test_the_event_loop_stays_free_while_a_batch_runs(minilm):
     assert turns > 100
 
 
+def test_idle_threads_of_the_model_sleep(minilm):
+    # Whether they do shows in CPU time only, which no test can tell from a busy machine.
+    options = minilm._text_embedding.model.model.get_session_options()
+
+    assert options.get_session_config_entry("session.intra_op.allow_spinning") == "0"
+
+
 def test_the_window_is_256_tokens(minilm):
     assert (minilm.model, minilm.max_tokens) == (MODEL_NAME, 256)
 
