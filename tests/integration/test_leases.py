@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import AsyncIterator
 from datetime import timedelta
 
-import psycopg
 import pytest
 from tests.support.indexers import GatedMirror, Queue, queue
 from tests.support.scratch import ScratchDatabase
@@ -15,9 +14,6 @@ from tests.support.waiting import eventually
 LEASE = timedelta(seconds=1)
 RENEWALS = 5
 """Three a lease: more than one that is not renewed lasts."""
-_BLOCKED = """
-SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
-"""
 _CHANGED = "UPDATE annals.outbox SET generation = generation + 1 WHERE key = %s"
 
 
@@ -109,18 +105,3 @@ async def test_a_failure_of_what_changed_meanwhile_pauses_nobody(waiting: Queue)
 
     [again] = await waiting.outbox.claim("second", limit=1, lease=timedelta(minutes=1))
     assert again.key == key
-
-
-async def test_an_acknowledgement_survives_a_deadlock(waiting: Queue) -> None:
-    keys = waiting.put(waiting.tenant(), 2)
-    claimed = await waiting.outbox.claim("first", limit=2, lease=timedelta(minutes=1))
-    entries = sorted(claimed, key=lambda entry: keys.index(entry.key))
-
-    async with await psycopg.AsyncConnection.connect(waiting.scratch.admin_url) as writer:
-        await writer.execute(_CHANGED, [keys[1]])
-        acknowledging = asyncio.create_task(waiting.outbox.acknowledge("first", entries))
-        await eventually(lambda: asyncio.to_thread(waiting.scratch.admin, _BLOCKED), bool)
-        await writer.execute(_CHANGED, [keys[0]])
-
-    await acknowledging
-    assert await waiting.left() == 2

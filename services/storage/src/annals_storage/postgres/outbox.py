@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
-
-from psycopg import errors
 
 from annals_storage.domain.indexing import (
     Backlog,
@@ -24,11 +21,10 @@ from annals_storage.domain.indexing import (
     Priority,
     StoredEmbedding,
 )
-from annals_storage.postgres.database import Database, Params, Rows, Statement, sql
+from annals_storage.postgres.database import Database, Params, Statement, sql
 from annals_storage.postgres.rows import array_text, event_from
 
 MAX_ATTEMPTS = 10
-MAX_DEADLOCKS = 4
 
 _CLAIM = "SELECT * FROM annals.lease_outbox(%(owner)s, %(limit)s, %(lease)s)"
 _RELEASE = "SELECT annals.release_outbox(%(owner)s) AS released"
@@ -245,11 +241,11 @@ class PostgresOutbox:
         """
         tenant_id = entries[0].tenant_id
         params = {"owner": owner, **_columns(entries)}
-        [rows] = await self._settle(tenant_id, (sql("acknowledge"), params))
+        [rows] = await self._database.run(tenant_id, (sql("acknowledge"), params))
         done = {row["key"] for row in rows}
         if lost := [entry for entry in entries if entry.key not in done]:
             again = {"owner": owner, **_columns(lost)}
-            await self._settle(tenant_id, (sql("reenqueue"), again))
+            await self._database.run(tenant_id, (sql("reenqueue"), again))
 
     async def hold(self, owner: str, entries: Sequence[OutboxEntry], lease: timedelta) -> None:
         """Lease entries of one tenant for longer, save those that changed meanwhile."""
@@ -258,16 +254,9 @@ class PostgresOutbox:
 
     async def fail(self, owner: str, entries: Sequence[OutboxEntry], error: str) -> None:
         """Pause entries of one tenant after a failure; park those that failed too often."""
-        await self._settle(
+        await self._database.run(
             entries[0].tenant_id, *[_failure(owner, entry, error) for entry in entries]
         )
-
-    async def _settle(self, tenant_id: UUID, *statements: Statement) -> list[Rows]:
-        """Run these once more where a writer of the same keys in another order was in the way."""
-        for _ in range(MAX_DEADLOCKS):
-            with suppress(errors.DeadlockDetected):
-                return await self._database.run(tenant_id, *statements)
-        return await self._database.run(tenant_id, *statements)
 
 
 def _columns(entries: Sequence[OutboxEntry]) -> dict[str, Any]:
