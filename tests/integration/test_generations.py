@@ -9,6 +9,7 @@ import pytest
 from tests.support.appending import append
 from tests.support.generations import FACTS, Life, command
 from tests.support.indexing import EmbeddingWork, indexed
+from tests.support.memories import DIMENSIONS
 from tests.support.scratch import as_tenant
 from tests.support.second_model import SECOND_DIMENSIONS, SECOND_MODEL, write_second_model
 from tests.support.storage import (
@@ -24,6 +25,7 @@ from annals_client import user
 from annals_local.postgres import LocalPostgres
 from annals_storage.app_adapters import mirror_parts
 from annals_storage.commands.verifying import VerifyMirror
+from annals_storage.domain.generations import EmbeddingModel
 from annals_storage.embedding.minilm import MODEL_NAME, ensure_minilm
 from annals_storage.postgres.generations import PostgresGenerations
 
@@ -174,9 +176,9 @@ async def test_a_client_searches_and_writes_through_a_change_of_the_model(
     assert status.point_count == status.chunk_count > FACTS
     await assert_nothing_came_back(renewed, life)
 
-    code, said = await rebuild(own_postgres, renewed, "--model", MODEL_NAME)
+    back = EmbeddingModel(MODEL_NAME, None, DIMENSIONS)
+    await PostgresGenerations(renewed.adapters.database).request(back)
     await replaced(renewed, tenant, number + 1)
-    assert code == 0, said
     assert (await tenant.client.index.status()).embedding_model == MODEL_NAME
     await assert_nothing_came_back(renewed, life)
 
@@ -204,7 +206,8 @@ async def test_one_is_built_at_a_time_and_may_be_given_up(
 ) -> None:
     status = quiet.client.index.status
     serving = (await status()).serving_generation
-    begun = await rebuild(own_postgres, renewed, "--no-wait")
+    [model] = [row.model for row in await PostgresGenerations(renewed.adapters.database).all()]
+    await PostgresGenerations(renewed.adapters.database).request(model)
     building = await eventually(status, lambda now: now.build_progress == 1.0)
 
     refused = await rebuild(own_postgres, renewed)
@@ -213,13 +216,11 @@ async def test_one_is_built_at_a_time_and_may_be_given_up(
 
     number = building.building_generation
     assert number > serving == building.serving_generation
-    assert begun == (0, f"generation {number} is being built\n")
     assert refused[0] == 1
     assert f"generation {number} is building" in refused[1]
     assert given_up == (0, f"generation {number} is given up\n")
     assert folders(renewed) == [f"vectors-{serving}" if serving > 1 else "vectors"]
     assert (await status()).building_generation == 0
-    assert await rebuild(own_postgres, renewed, "--cancel") == (1, "nothing is being built\n")
 
 
 async def replaced_by_nothing(storage: RunningStorage, serving: int) -> None:
