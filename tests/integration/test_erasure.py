@@ -390,6 +390,7 @@ class TestRaces:
         outbox = SlowOutbox(storage)
         outbox.kept = await outbox.inner.get_indexable(tenant_id, [event_id])
         await erase_conversation(tenant.raw, stored.conversation_id)
+        await eventually(tenant.client.index.status, lambda now: now.pending_count == 0)
         slow = OutboxEntry(tenant_id, OutboxKind.EVENT, event_id, room, generation=1, attempts=1)
 
         await outbox.mirror().refresh([slow])

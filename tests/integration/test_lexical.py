@@ -136,7 +136,7 @@ async def by_postgresql(
 ) -> list[ScoredChunk]:
     terms = query_terms(scope.tenant_id, storage.adapters.sparse.encode_query(words))
     lexical = PostgresLexical(storage.adapters.database, **bounds)
-    return await lexical.find_chunks(scope, terms, EVERYTHING)
+    return await lexical.find_chunks(scope, terms, EVERYTHING, storage.adapters.embedder.model)
 
 
 def places(chunks: list[ScoredChunk]) -> set[tuple[UUID, UUID, UUID, int, int]]:

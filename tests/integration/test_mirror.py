@@ -94,7 +94,12 @@ async def test_a_dropped_point_shows_as_drift_until_it_is_back(
 ) -> None:
     adapters, tenants = own_storage.adapters, PostgresTenants(own_storage.adapters.database)
     outbox = PostgresOutbox(adapters.database)
-    drift = DriftCheck(tenants=tenants, outbox=outbox, vectors=adapters.vectors)
+    drift = DriftCheck(
+        tenants=tenants,
+        outbox=outbox,
+        vectors=adapters.vectors,
+        model=lambda: adapters.embedder.model,
+    )
     stored = await append(own_tenant.raw, "", user("one"), user("two"))
     await eventually(own_tenant.client.index.status, lambda now: now.pending_count == 0)
     event_id = UUID(stored.events[0].event_id)

@@ -26,7 +26,7 @@ from annals_local.postgres import LocalPostgres
 TENANT_ADMIN = {
     *("CreateAgent", "UpdateAgent", "CreateApiKey", "ListApiKeys", "RevokeApiKey"),
     *("CreateSigningKey", "ListSigningKeys", "RevokeSigningKey"),
-    *("GetSearchParameters", "UpdateSearchParameters"),
+    *("GetSearchParameters", "UpdateSearchParameters", "ListParkedEntries", "RetryParkedEntries"),
     *("EraseEvent", "EraseConversation", "EraseUser", "VerifyErasure"),
     *("GetErasureReceipt", "ListErasureReceipts", "MoveToColdStorage", "RestoreFromColdStorage"),
     *("SetRetentionPolicy", "GetRetentionPolicy", "ListRetentionPolicies"),

@@ -69,7 +69,7 @@ async def found(database: ScratchDatabase) -> tuple[int, int]:
     await pool.open()
     try:
         lexical = PostgresLexical(pool)
-        chunks = await lexical.find_chunks(SearchScope(MINE), TERMS, 100)
+        chunks = await lexical.find_chunks(SearchScope(MINE), TERMS, 100, MODEL)
         memories = await lexical.find_memories(MemoryScope(MINE), TERMS, 100, MODEL)
     finally:
         await pool.close()

@@ -6,12 +6,13 @@ import asyncio
 import inspect
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.support.storage import RunningStorage, running_storage
 
-from annals_storage import app_adapters
+from annals_storage import app_mirrors
 from annals_storage.settings import StorageSettings
 from annals_storage.vectors.edge import EdgeVectorIndex
 
@@ -19,9 +20,8 @@ from annals_storage.vectors.edge import EdgeVectorIndex
 class Interruptible:
     """A `VectorIndex` over a real shard. What is shut answers as a shut shard does."""
 
-    def __init__(self, settings: StorageSettings, dimensions: int) -> None:
-        self._path = settings.data_dir / app_adapters.VECTORS_FOLDER
-        self._dimensions = dimensions
+    def __init__(self, path: Path, *, dimensions: int) -> None:
+        self._path, self._dimensions = path, dimensions
         self._engine = self._new()
         self._may_pass = asyncio.Event()
         self._may_pass.set()
@@ -76,8 +76,8 @@ async def interruptible_storage(
 ) -> AsyncIterator[tuple[RunningStorage, Interruptible]]:
     """A service whose engine can be interrupted."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(app_adapters, "_vectors", Interruptible)
+        patch.setattr(app_mirrors, "EdgeVectorIndex", Interruptible)
         async with running_storage(settings) as storage:
-            engine = storage.adapters.vectors
+            engine = storage.adapters.generations.serving.vectors
             assert isinstance(engine, Interruptible)
             yield storage, engine

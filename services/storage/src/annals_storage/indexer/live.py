@@ -59,6 +59,7 @@ class LiveMirror:
             await self._generations.refresh()
             if same(seen, self._generations.live):
                 raise
+            self._outage.is_on = False
             return False
         await self._generations.refresh()
         return same(seen, self._generations.live)

@@ -1,4 +1,4 @@
--- Has the next events and memories mirrored again. What waits already is bumped: who is at it now
+-- Has the next events and memories mirrored again, as bulk. What waits already is bumped: who is at it now
 -- may not know yet of all it is to be mirrored into, and hands the key back. Its lease or pause is
 -- left alone, and what is parked stays so: it would only fail again.
 WITH page AS MATERIALIZED (
@@ -18,8 +18,8 @@ WITH page AS MATERIALIZED (
   ORDER BY source.key LIMIT %(limit)s
 ),
 queued AS (
-  INSERT INTO annals.outbox (tenant_id, kind, key, conversation_id)
-  SELECT %(tenant_id)s, kind, key, conversation_id FROM page ORDER BY kind, key
+  INSERT INTO annals.outbox (tenant_id, kind, key, conversation_id, priority)
+  SELECT %(tenant_id)s, kind, key, conversation_id, 1 FROM page ORDER BY kind, key
   ON CONFLICT (tenant_id, kind, key) DO UPDATE
   SET generation = outbox.generation + 1
   WHERE outbox.parked_at IS NULL
