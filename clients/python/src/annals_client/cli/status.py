@@ -54,6 +54,7 @@ def _print(state: State, services: dict[str, str], index: pb.GetIndexStatusRespo
 
 
 def _index_fields(index: pb.GetIndexStatusResponse) -> dict[str, object]:
+    building = f"generation {index.building_generation}, {index.build_progress:.0%}"
     return {
         "waiting": index.pending_count,
         "parked": index.parked_count,
@@ -61,4 +62,5 @@ def _index_fields(index: pb.GetIndexStatusResponse) -> dict[str, object]:
         "chunks": index.chunk_count,
         "points": index.point_count,
         "model": f"{index.embedding_model}, {index.embedding_dimensions} dimensions",
+        **({"being built": building} if index.building_generation else {}),
     }
