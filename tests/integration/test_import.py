@@ -425,6 +425,7 @@ NOT_IN_A_FILE = {
     "events": {"cold_segment_id"},
     "observations": {"xid"},
     "observation_payloads": {"payload_bytes"},
+    "memories": {"other_embedding", "other_embedding_model", "other_embedding_version"},
     "relationships": {
         "source_conversation_id", "target_conversation_id", "source_key", "target_key",
     },

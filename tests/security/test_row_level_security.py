@@ -242,6 +242,8 @@ class TestSecurityDefinerFunctions:
             "lag_seconds double precision)",
             "release_outbox": "bigint",
             "outbox_totals": "record",
+            # A count over all tenants.
+            "outbox_waiting": "bigint",
             # Of the transaction's tenant alone.
             "erase_observations": "bigint",
             "forget_observer": "bigint",
