@@ -425,7 +425,10 @@ NOT_IN_A_FILE = {
     "events": {"cold_segment_id"},
     "observations": {"xid"},
     "observation_payloads": {"payload_bytes"},
-    "memories": {"other_embedding", "other_embedding_model", "other_embedding_version"},
+    "memories": {
+        *("other_embedding", "other_embedding_model", "other_embedding_version"),
+        *("terms", "term_weights"),
+    },
     "relationships": {
         "source_conversation_id", "target_conversation_id", "source_key", "target_key",
     },
