@@ -8,7 +8,6 @@ build that is stopped anywhere goes on from there (ADR 0011).
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,6 +15,7 @@ from uuid import UUID
 
 import structlog
 
+from annals_common.cancellation import pause
 from annals_storage.commands.generations import Generations, OpenGeneration
 from annals_storage.commands.mending import MendMirror
 from annals_storage.commands.mirror_report import MirrorParts, MirrorReport
@@ -111,8 +111,8 @@ class BuildGeneration:
 
     async def _drained(self, tenant_id: UUID, keys: Sequence[UUID]) -> None:
         # The indexers may be in other processes: nothing here would tell.
-        while await self._sources.any_waiting(tenant_id, keys):  # noqa: ASYNC110
-            await asyncio.sleep(POLL_SECONDS)
+        while await self._sources.any_waiting(tenant_id, keys):
+            await pause(POLL_SECONDS)
 
     async def _settle(self, number: int) -> None:
         """Have it serve once everything of the walk is mirrored and a verification says so."""
@@ -130,7 +130,7 @@ class BuildGeneration:
                     log.info("generation serves", generation=number)
                     return
             await self._store.note(number, problem)
-            await asyncio.sleep(HELD_SECONDS if problem else POLL_SECONDS)
+            await pause(HELD_SECONDS if problem else POLL_SECONDS)
 
     async def _parked(self) -> int:
         return sum(lane.parked for lane in await self._parts.outbox.totals())

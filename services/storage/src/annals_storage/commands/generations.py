@@ -9,6 +9,7 @@ from typing import Generic, TypeVar
 
 import structlog
 
+from annals_common.cancellation import pause
 from annals_common.errors import DependencyUnavailableError
 from annals_storage.commands.generation_metrics import show
 from annals_storage.commands.query_embedding import QueryEmbeddings
@@ -110,7 +111,7 @@ class Generations:
     async def watch(self) -> None:
         """Refresh each second until cancelled."""
         while True:
-            await asyncio.sleep(REFRESH_SECONDS)
+            await pause(REFRESH_SECONDS)
             try:
                 await self.refresh()
             except (DependencyUnavailableError, TimeoutError) as error:

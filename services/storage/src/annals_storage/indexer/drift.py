@@ -5,7 +5,6 @@ Counts only: `annals-storage verify` compares point by point.
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable
 from datetime import datetime
@@ -13,6 +12,7 @@ from uuid import UUID
 
 import structlog
 
+from annals_common.cancellation import pause
 from annals_common.errors import DependencyUnavailableError
 from annals_storage.indexer.metrics import DRIFT_CHECKED_TENANTS, DRIFT_POINTS
 from annals_storage.ports.outbox import Outbox
@@ -52,7 +52,7 @@ class DriftCheck:
                 await self.step()
             except (DependencyUnavailableError, TimeoutError) as error:
                 log.warning("drift not checked", cause=str(error))
-            await asyncio.sleep(max(PAUSE_SECONDS, IDLE_SHARE * (time.monotonic() - started_s)))
+            await pause(max(PAUSE_SECONDS, IDLE_SHARE * (time.monotonic() - started_s)))
 
     async def step(self) -> None:
         """Check the next tenant, after the last one the first; not one that is written to."""

@@ -9,6 +9,7 @@ from datetime import timedelta
 
 import structlog
 
+from annals_common.cancellation import pause
 from annals_common.errors import DependencyUnavailableError
 from annals_storage.domain.generations import GenerationState, MirrorGeneration
 from annals_storage.ports.generations import GenerationStore, MirrorEngines
@@ -51,7 +52,7 @@ class MirrorKeeper:
                 except Exception as error:
                     # Indexing goes on; the next look begins where this one stopped.
                     log.exception("generations of the mirror", exc_info=error)
-                await asyncio.sleep(LOOK_SECONDS)
+                await pause(LOOK_SECONDS)
         finally:
             with suppress(DependencyUnavailableError, TimeoutError):
                 await asyncio.wait_for(self._store.release(self._owner), RELEASE_SECONDS)
@@ -84,7 +85,7 @@ class MirrorKeeper:
 
         async def prolong() -> None:
             while True:
-                await asyncio.sleep(PROLONG_SECONDS)
+                await pause(PROLONG_SECONDS)
                 with suppress(DependencyUnavailableError, TimeoutError):
                     await self._store.keep(number, self._owner, LEASE)
 

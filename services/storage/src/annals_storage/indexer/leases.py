@@ -10,6 +10,7 @@ from itertools import groupby
 
 import structlog
 
+from annals_common.cancellation import pause
 from annals_common.errors import DependencyUnavailableError
 from annals_storage.domain.indexing import OutboxEntry
 from annals_storage.ports.outbox import Outbox
@@ -43,7 +44,7 @@ class Leases:
 
     async def _renew_forever(self, entries: Sequence[OutboxEntry]) -> None:
         while True:
-            await asyncio.sleep(self._lease.total_seconds() / RENEWALS_PER_LEASE)
+            await pause(self._lease.total_seconds() / RENEWALS_PER_LEASE)
             await self._renew(entries)
 
     async def _renew(self, entries: Sequence[OutboxEntry]) -> None:

@@ -11,6 +11,7 @@ from uuid import UUID
 
 import structlog
 
+from annals_common.cancellation import pause
 from annals_common.errors import (
     ColdStorageUnavailableError,
     DependencyUnavailableError,
@@ -41,12 +42,6 @@ OUTAGE_SECONDS = 1.0
 TOTALS_SECONDS = 1.0
 RELEASE_SECONDS = 2.0
 log = structlog.get_logger()
-
-
-def _is_cancelled() -> bool:
-    # Asked too, because a library below may have swallowed the cancellation.
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
 
 
 class Indexer:
@@ -84,15 +79,15 @@ class Indexer:
 
     async def _work(self) -> None:
         released = False
-        while not _is_cancelled():
+        while True:
             try:
                 released = released or await self._outbox.release(self._owner) >= 0
-                pause = 0.0 if await self.step() else IDLE_SECONDS
+                wait_seconds = 0.0 if await self.step() else IDLE_SECONDS
             except (DependencyUnavailableError, TimeoutError) as error:
                 log.warning("indexer waits", cause=str(error))
                 # What it was at is given back first, and need not wait for its lease to expire.
-                released, pause = False, OUTAGE_SECONDS
-            await asyncio.sleep(pause)
+                released, wait_seconds = False, OUTAGE_SECONDS
+            await pause(wait_seconds)
 
     async def step(self) -> int:
         """Claim one batch and mirror it; return how many entries were claimed."""
@@ -172,16 +167,16 @@ async def measure(outbox: Outbox) -> None:
     """Keep the figures of the outbox true until cancelled. Processes that only serve do so too:
     what waits is seen even when nobody mirrors.
     """
-    while not _is_cancelled():
+    while True:
         started_s = time.monotonic()
         try:
             _show(await outbox.totals())
         except (DependencyUnavailableError, TimeoutError):
-            await asyncio.sleep(OUTAGE_SECONDS)
+            await pause(OUTAGE_SECONDS)
             continue
         # A long outbox takes long to count: never more than a twentieth of the time.
         counting_s = time.monotonic() - started_s
-        await asyncio.sleep(max(TOTALS_SECONDS, 20 * counting_s))
+        await pause(max(TOTALS_SECONDS, 20 * counting_s))
 
 
 def _show(lanes: Sequence[OutboxTotals]) -> None:

@@ -22,6 +22,7 @@ from psycopg.pq import PipelineStatus
 from psycopg.rows import DictRow, dict_row
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
+from annals_common.cancellation import is_cancelled
 from annals_common.errors import DependencyUnavailableError
 
 Params = Mapping[str, Any]
@@ -175,11 +176,6 @@ def _is_in_pipeline(connection: AsyncConnection[Any]) -> bool:
     return status != PipelineStatus.OFF or connection._pipeline is not None  # noqa: SLF001
 
 
-def _is_cancelled() -> bool:
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
-
-
 class _translated_errors:  # noqa: N801 - reads as a statement
     """Turns a lost PostgreSQL into DependencyUnavailableError, and a timeout into its own."""
 
@@ -187,7 +183,7 @@ class _translated_errors:  # noqa: N801 - reads as a statement
         return None
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, Exception) and _is_cancelled():
+        if isinstance(error, Exception) and is_cancelled():
             # psycopg cancels the query of a cancelled task; what PostgreSQL says to that must
             # not take the place of the cancellation.
             raise asyncio.CancelledError from error
