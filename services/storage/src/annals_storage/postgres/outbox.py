@@ -7,6 +7,9 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+from psycopg.errors import DeadlockDetected
+
+from annals_common.errors import DependencyUnavailableError
 from annals_storage.domain.indexing import (
     Backlog,
     ChunkRow,
@@ -21,7 +24,7 @@ from annals_storage.domain.indexing import (
     Priority,
     StoredEmbedding,
 )
-from annals_storage.postgres.database import Database, Params, Statement, sql
+from annals_storage.postgres.database import Database, Params, Rows, Statement, sql
 from annals_storage.postgres.rows import array_text, event_from
 
 MAX_ATTEMPTS = 10
@@ -241,22 +244,32 @@ class PostgresOutbox:
         """
         tenant_id = entries[0].tenant_id
         params = {"owner": owner, **_columns(entries)}
-        [rows] = await self._database.run(tenant_id, (sql("acknowledge"), params))
+        [rows] = await self._settle(tenant_id, (sql("acknowledge"), params))
         done = {row["key"] for row in rows}
         if lost := [entry for entry in entries if entry.key not in done]:
             again = {"owner": owner, **_columns(lost)}
-            await self._database.run(tenant_id, (sql("reenqueue"), again))
+            await self._settle(tenant_id, (sql("reenqueue"), again))
 
     async def hold(self, owner: str, entries: Sequence[OutboxEntry], lease: timedelta) -> None:
         """Lease entries of one tenant for longer, save those that changed meanwhile."""
         params = {"owner": owner, "lease": lease, **_columns(entries)}
-        await self._database.run(entries[0].tenant_id, (sql("hold"), params))
+        await self._settle(entries[0].tenant_id, (sql("hold"), params))
 
     async def fail(self, owner: str, entries: Sequence[OutboxEntry], error: str) -> None:
         """Pause entries of one tenant after a failure; park those that failed too often."""
-        await self._database.run(
+        await self._settle(
             entries[0].tenant_id, *[_failure(owner, entry, error) for entry in entries]
         )
+
+    async def _settle(self, tenant_id: UUID, *statements: Statement) -> list[Rows]:
+        """Run what an indexer does to keys that others write as well, in an order of their own.
+
+        Raises DependencyUnavailableError after a deadlock: the indexer begins again.
+        """
+        try:
+            return await self._database.run(tenant_id, *statements)
+        except DeadlockDetected as error:
+            raise DependencyUnavailableError("postgresql") from error
 
 
 def _columns(entries: Sequence[OutboxEntry]) -> dict[str, Any]:
