@@ -5,9 +5,19 @@ from __future__ import annotations
 import json
 
 import pytest
+from tests.support.context import RunningContext
+from tests.support.end_users import create_agent, publishable_key
+from tests.support.storage import RunningStorage, Tenant
 
-from annals_client import AsyncAnnalsClient, assistant, system, tool_call, tool_result, user
-from annals_client.errors import InvalidArgumentError
+from annals_client import (
+    AsyncAnnalsClient,
+    assistant,
+    system,
+    tool_call,
+    tool_result,
+    user,
+)
+from annals_client.errors import InvalidArgumentError, LimitExceededError, PermissionDeniedError
 
 FORMATS = ["openai-chat", "openai-responses", "anthropic-messages", "gemini-contents"]
 
@@ -45,3 +55,33 @@ async def test_contexts_are_not_written_in_every_format_yet(annals: AsyncAnnalsC
             stored.conversation_id, budget_tokens=100, payload_format="anthropic-messages"
         )
     assert "format" in str(error.value)
+
+
+@pytest.mark.parametrize("method", ["render", "parse", "count_tokens"])
+async def test_a_browsers_key_translates_nothing(
+    storage: RunningStorage, context: RunningContext, tenant: Tenant, method: str
+) -> None:
+    key = await publishable_key(tenant, await create_agent(tenant))
+    argument = [] if method == "render" else "[]"
+    async with AsyncAnnalsClient(
+        storage.address, context.address, api_key=key, session_id="a-session-of-a-browser-0001"
+    ) as browser:
+        with pytest.raises(PermissionDeniedError):
+            await getattr(browser.formats, method)(argument)
+
+
+async def test_metadata_no_payload_could_hold_keeps_no_context_from_being_made(
+    annals: AsyncAnnalsClient,
+) -> None:
+    poison = {"openai_chat": '{"message":{"content":[{"type":"text","text":"hello","a":1e999}]}}'}
+    stored = await annals.events.append("", [user("hello", metadata=poison)])
+
+    prepared = await annals.context.prepare(stored.conversation_id, budget_tokens=100)
+
+    assert json.loads(prepared.payload) == [{"role": "user", "content": "hello"}]
+
+
+async def test_a_payload_of_too_many_messages_is_refused(annals: AsyncAnnalsClient) -> None:
+    payload = json.dumps([{"role": "user", "content": ""}] * 10_001)
+    with pytest.raises(LimitExceededError):
+        await annals.formats.parse(payload)

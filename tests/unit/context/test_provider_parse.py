@@ -10,6 +10,7 @@ import pytest
 from annals_common.errors import FieldInvalidError
 from annals_context.domain.events import EventType, Role
 from annals_context.domain.formats import anthropic_parse, gemini_parse, openai_responses_parse
+from annals_context.domain.formats.calls import OpenCalls
 from annals_context.domain.formats.parsed import Parsed
 from annals_context.domain.model import Repair
 
@@ -75,6 +76,7 @@ RESPONSES = [
     ),
     ([{"type": "function_call_output", "call_id": "a"}], "payload[0].output"),
 ]
+RESPONSES_CALL = {"type": "function_call", "call_id": "a", "name": "s", "arguments": '["\\ud800"]'}
 CASES = [
     *((anthropic_parse.parse, payload, field) for payload, field in ANTHROPIC),
     *((gemini_parse.parse, payload, field) for payload, field in GEMINI),
@@ -125,3 +127,62 @@ def test_a_result_without_its_call_becomes_a_message_and_is_reported(
     [event] = parsed.events
     assert (event.type, event.role, event.content) == (EventType.MESSAGE, Role.TOOL, "x")
     assert parsed.repairs == (Repair("tool_call_missing", "a", ""),)
+
+
+@pytest.mark.parametrize(
+    ("parse", "payload", "field"),
+    [
+        (
+            gemini_parse.parse,
+            '[{"parts":[{"functionResponse":{"name":"s","response":{"q":1e999}}}]}]',
+            "payload[0].parts[0].functionResponse.response",
+        ),
+        (
+            gemini_parse.parse,
+            '[{"role":"model","parts":[{"text":"x","functionCall":{"name":"s"}}]}]',
+            "payload[0].parts[0]",
+        ),
+        (
+            openai_responses_parse.parse,
+            json.dumps([RESPONSES_CALL]),
+            "payload[0].arguments",
+        ),
+    ],
+)
+def test_what_no_event_could_hold_is_refused(
+    parse: Callable[[str], object], payload: str, field: str
+):
+    with pytest.raises(FieldInvalidError) as error:
+        parse(payload)
+    assert error.value.violations[0].field == field
+
+
+@pytest.mark.parametrize("given", ["\ud800", "x" * 1_000, {"a": 1}, None])
+def test_an_item_left_out_is_reported_by_a_sound_id_alone(given: object):
+    payload = [{"type": "reasoning", "id": given, "summary": []}]
+    assert openai_responses_parse.parse(json.dumps(payload)).repairs[0].tool_call_id == ""
+
+
+def test_a_long_text_in_one_part_is_words_alone():
+    words = "x" * 70_000
+    payload = [{"role": "user", "content": [{"type": "input_text", "text": words}]}]
+    [event] = openai_responses_parse.parse(json.dumps(payload)).events
+    assert (event.content, event.metadata) == (words, {})
+
+
+def test_ids_that_repeat_are_told_apart_without_counting_from_the_start(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    looked: list[str] = []
+    calls = OpenCalls()
+
+    class Used(set[str]):
+        def __contains__(self, one: object) -> bool:
+            looked.append(str(one))
+            return super().__contains__(one)
+
+    monkeypatch.setattr(calls, "_used", Used())
+    ids = [calls.unique("a") for _ in range(1_000)]
+
+    assert len(set(ids)) == 1_000
+    assert len(looked) <= 3_000

@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 
 import pytest
+from tests.unit.context.histories import message
 from tests.unit.context.provider_checks import check_anthropic, check_gemini, check_responses
 from tests.unit.context.test_provider_formats import ANTHROPIC, FORMATS, GEMINI, RESPONSES, Format
 
@@ -19,6 +20,7 @@ from annals_context.domain.formats import (
     openai_responses,
     openai_responses_parse,
 )
+from annals_context.domain.formats.providers import RENDERERS
 
 PIXEL = "iVBORw0KGgo="
 IMAGES = {
@@ -201,3 +203,13 @@ def test_words_edited_since_are_not_overwritten_by_what_was_kept(form: Format):
     assert "new" in rendered
     assert "What is this?" not in rendered
     assert PIXEL not in rendered
+
+
+@pytest.mark.parametrize("poison", ['"\\ud800"', "1e999", "NaN"])
+@pytest.mark.parametrize("form", ["openai_chat", "openai_responses", "anthropic_messages"])
+def test_metadata_that_no_payload_could_hold_counts_as_nothing(form: str, poison: str):
+    part = f'[{{"type":"text","text":"hi","a":{poison}}}]'
+    kept = f'{{"message":{{"content":{part}}},"content":{part},"item":{{"a":{poison}}}}}'
+    event = message("hi", metadata={form: kept})
+    for render in RENDERERS.values():
+        assert "hi" in render([event]).payload.encode().decode()

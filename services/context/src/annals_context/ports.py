@@ -49,11 +49,22 @@ class SearchAnswer:
     degraded: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Whose the credentials are. `tenant_id` is empty for the installation's admin key.
+
+    `is_publishable`: an end user's browser has the key.
+    """
+
+    tenant_id: str
+    is_publishable: bool = False
+
+
 class Storage(Protocol):
     """The storage service. Every method raises AnnalsError as storage did."""
 
-    async def get_caller_tenant(self, caller: Caller) -> str:
-        """Return the tenant of the credentials. Raises for invalid ones."""
+    async def identify(self, caller: Caller) -> Identity:
+        """Return whose the credentials are. Raises for invalid ones."""
 
     async def get_conversation(self, caller: Caller, conversation_id: str) -> ConversationFacts:
         """Return the conversation. Raises when it is not visible."""

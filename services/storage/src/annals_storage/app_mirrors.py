@@ -23,6 +23,7 @@ from annals_storage.commands.removing import RemoveGeneration
 from annals_storage.domain.generations import EmbeddingModel, MirrorGeneration
 from annals_storage.embedding.fastembed_model import FastembedEmbedder
 from annals_storage.embedding.loading import load_embedder
+from annals_storage.embedding.minilm import ModelUnavailableError
 from annals_storage.indexer.keeper import MirrorKeeper
 from annals_storage.ports.vectors import VectorIndex
 from annals_storage.postgres.database import Database
@@ -190,7 +191,11 @@ async def wanted_model(
     settings: StorageSettings, name: str, directory: Path | None
 ) -> EmbeddingModel:
     """Return a model to build by, once it was loaded. Raises what loading it raises."""
-    embedder = await load_model(settings, name, str(directory) if directory else None)
+    try:
+        embedder = await load_model(settings, name, str(directory) if directory else None)
+    except (ValueError, OSError) as error:
+        # Unknown to fastembed, without a network to fetch it, or no model in that directory.
+        raise ModelUnavailableError(f"the model {name!r} cannot be loaded: {error}") from error
     try:
         return _model(name, directory, embedder)
     finally:

@@ -13,6 +13,7 @@ from annals.storage.v1 import (
     conversation_service_pb2_grpc,
     event_service_pb2,
     event_service_pb2_grpc,
+    resources_pb2,
     search_service_pb2,
     search_service_pb2_grpc,
     tenant_service_pb2,
@@ -23,7 +24,7 @@ from annals_common.interceptors.observe import REQUEST_ID_METADATA_KEY
 from annals_common.upstream import from_rpc_error
 from annals_context.domain.events import Event, EventType, Role
 from annals_context.domain.model import Hit
-from annals_context.ports import AgentFacts, Caller, ConversationFacts, SearchAnswer
+from annals_context.ports import AgentFacts, Caller, ConversationFacts, Identity, SearchAnswer
 from annals_context.translation import EVENT_TYPE_NUMBERS, ROLE_NUMBERS, event_from
 
 SERVICE = "storage"
@@ -41,11 +42,12 @@ class GrpcStorage:
         self._search = search_service_pb2_grpc.SearchServiceStub(channel)
         self._tenants = tenant_service_pb2_grpc.TenantServiceStub(channel)
 
-    async def get_caller_tenant(self, caller: Caller) -> str:
-        """Return the tenant of the credentials."""
+    async def identify(self, caller: Caller) -> Identity:
+        """Return whose the credentials are."""
         request = tenant_service_pb2.GetCallerRequest()
         response = await _call(self._tenants.GetCaller, request, caller)
-        return str(response.tenant_id)
+        kind = resources_pb2.API_KEY_KIND_PUBLISHABLE
+        return Identity(response.tenant_id, is_publishable=response.kind == kind)
 
     async def get_conversation(self, caller: Caller, conversation_id: str) -> ConversationFacts:
         """Return the conversation."""

@@ -13,9 +13,9 @@ from typing import Any
 
 import structlog
 
-from annals_common.errors import CredentialsInvalidError
+from annals_common.errors import CredentialsInvalidError, ScopeMissingError
 from annals_common.interceptors.chain import Call, Middleware
-from annals_context.ports import Caller, Storage
+from annals_context.ports import Caller, Identity, Storage
 
 CACHE_SECONDS = 5.0
 CACHE_ENTRIES = 10_000
@@ -24,6 +24,7 @@ END_USER_KEYS = frozenset(("annals-session-id", "annals-user-id", "annals-user-t
 """Forwarded to storage with the credentials: without them a call would reach more."""
 
 _caller: ContextVar[Caller] = ContextVar("annals_caller")
+_identity: ContextVar[Identity] = ContextVar("annals_identity")
 
 
 class KnownCallers:
@@ -31,20 +32,20 @@ class KnownCallers:
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
-        self._cache: OrderedDict[bytes, tuple[float, str]] = OrderedDict()
+        self._cache: OrderedDict[bytes, tuple[float, Identity]] = OrderedDict()
 
-    async def tenant_of(self, caller: Caller) -> str:
-        """Return the caller's tenant. Raises CredentialsInvalidError as storage does."""
+    async def identify(self, caller: Caller) -> Identity:
+        """Return who it is. Raises CredentialsInvalidError as storage does."""
         key = hashlib.sha256(repr((caller.authorization, caller.end_user)).encode()).digest()
         known = self._cache.get(key)
         if known is not None and known[0] > time.monotonic():
             return known[1]
-        tenant_id = await self._storage.get_caller_tenant(caller)
-        self._cache[key] = (time.monotonic() + CACHE_SECONDS, tenant_id)
+        identity = await self._storage.identify(caller)
+        self._cache[key] = (time.monotonic() + CACHE_SECONDS, identity)
         self._cache.move_to_end(key)
         while len(self._cache) > CACHE_ENTRIES:
             self._cache.popitem(last=False)
-        return tenant_id
+        return identity
 
 
 def authenticated(callers: KnownCallers) -> Middleware:
@@ -61,12 +62,19 @@ def authenticated(callers: KnownCallers) -> Middleware:
             call.context.time_remaining(),
             _end_user(call.context.invocation_metadata() or ()),
         )
-        tenant_id = await callers.tenant_of(caller)
-        structlog.contextvars.bind_contextvars(tenant_id=tenant_id or "admin")
+        identity = await callers.identify(caller)
+        structlog.contextvars.bind_contextvars(tenant_id=identity.tenant_id or "admin")
         _caller.set(caller)
+        _identity.set(identity)
         yield
 
     return middleware
+
+
+def refuse_publishable(method: str) -> None:
+    """Raises ScopeMissingError for a publishable key."""
+    if _identity.get().is_publishable:
+        raise ScopeMissingError(method, "a secret key")
 
 
 def _end_user(metadata: Iterable[tuple[str, str | bytes]]) -> tuple[tuple[str, str], ...]:

@@ -14,8 +14,10 @@ from annals_common.settings import MAX_REQUEST_BYTES
 from annals_common.validation import check_response_size, enum, long_text, text
 from annals_context.domain.counting import Counter
 from annals_context.domain.events import Event
+from annals_context.domain.formats.parsed import Parsed
 from annals_context.domain.formats.providers import PARSERS, RENDERERS
 from annals_context.domain.model import CounterInfo
+from annals_context.handlers.access import refuse_publishable
 from annals_context.handlers.context import MAX_MODEL_CHARS
 from annals_context.handlers.enums import PROVIDER_FORMATS
 from annals_context.handlers.output import counter_message, repair_message
@@ -32,6 +34,7 @@ class FormatHandler(pb_grpc.FormatServiceServicer):
         self._counter_for = counter_for
 
     async def Render(self, request: pb.RenderRequest, context: Any) -> pb.RenderResponse:
+        refuse_publishable("Render")
         events = _events(request)
         render = RENDERERS[enum(request.format, PROVIDER_FORMATS, "format")]
         counter = self._counter_for(text(request.model, "model", max_chars=MAX_MODEL_CHARS))
@@ -46,29 +49,36 @@ class FormatHandler(pb_grpc.FormatServiceServicer):
         return response
 
     async def Parse(self, request: pb.ParseRequest, context: Any) -> pb.ParseResponse:
+        refuse_publishable("Parse")
         parse = PARSERS.get(enum(request.format, PROVIDER_FORMATS, "format"))
         if parse is None:
             raise FieldInvalidError("format", "nothing is read from TEXT", request.format)
         payload = long_text(request.payload, "payload", max_bytes=MAX_REQUEST_BYTES)
         if not payload:
             raise FieldInvalidError("payload", "is required: JSON in the format")
-        parsed = await asyncio.to_thread(parse, payload)
-        response = pb.ParseResponse(
-            events=[new_event_message(event) for event in parsed.events],
-            repairs=[repair_message(repair) for repair in parsed.repairs],
-        )
-        check_response_size(response, "payload")
-        return response
+        return await asyncio.to_thread(lambda: _parse_response(parse(payload)))
 
     async def CountTokens(
         self, request: pb.CountTokensRequest, context: Any
     ) -> pb.CountTokensResponse:
+        refuse_publishable("CountTokens")
         _check_texts(request)
         counter = self._counter_for(text(request.model, "model", max_chars=MAX_MODEL_CHARS))
         counts = await asyncio.to_thread(lambda: [counter.count(item) for item in request.texts])
         return pb.CountTokensResponse(
             token_counts=counts, total_tokens=sum(counts), counter=_info(counter)
         )
+
+
+def _parse_response(parsed: Parsed) -> pb.ParseResponse:
+    if (actual := len(parsed.events)) > MAX_EVENTS:
+        raise LimitExceededError("payload", limit=MAX_EVENTS, actual=actual, unit="events")
+    response = pb.ParseResponse(
+        events=[new_event_message(event) for event in parsed.events],
+        repairs=[repair_message(repair) for repair in parsed.repairs],
+    )
+    check_response_size(response, "payload")
+    return response
 
 
 def _events(request: pb.RenderRequest) -> list[Event]:

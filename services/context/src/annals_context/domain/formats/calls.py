@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass, field
 
 from annals_context.domain.events import Event
@@ -18,35 +19,38 @@ class OpenCalls:
     """
 
     reserved: set[str] = field(default_factory=set)
-    _by_id: dict[str, list[Event]] = field(default_factory=dict)
-    _by_name: dict[str, list[Event]] = field(default_factory=dict)
+    _by_id: dict[str, deque[Event]] = field(default_factory=dict)
+    _by_name: dict[str, deque[Event]] = field(default_factory=dict)
     _answered: set[str] = field(default_factory=set)
     _used: set[str] = field(default_factory=set)
+    _next: dict[str, int] = field(default_factory=dict)
 
     def unique(self, given_id: str) -> str:
         """Return the id on its first use, else a numbered one that nobody uses afterwards."""
-        chosen, number = given_id, 2
+        chosen, number = given_id, self._next.get(given_id, 2)
         while chosen in self._used or (chosen != given_id and chosen in self.reserved):
             chosen, number = f"{given_id[:_MAX_BASE_CHARS]}~{number}", number + 1
         self._used.add(chosen)
+        # Where to go on: an id that repeats thousands of times is not to be counted from the start.
+        self._next[given_id] = number
         return chosen
 
     def open(self, given_id: str, call: Event) -> None:
         """Have a call, whose own id is unique, wait for its result."""
-        self._by_id.setdefault(given_id, []).append(call)
-        self._by_name.setdefault(call.tool_name, []).append(call)
+        self._by_id.setdefault(given_id, deque()).append(call)
+        self._by_name.setdefault(call.tool_name, deque()).append(call)
 
     def answer(self, given_id: str) -> Event | None:
         """Return the call that a result of this id answers; None when none waits."""
-        return self._first(self._by_id.get(given_id, []))
+        return self._first(self._by_id.get(given_id, deque()))
 
     def answer_by_name(self, tool_name: str) -> Event | None:
         """Return the call of this tool that a result without an id answers."""
-        return self._first(self._by_name.get(tool_name, []))
+        return self._first(self._by_name.get(tool_name, deque()))
 
-    def _first(self, waiting: list[Event]) -> Event | None:
+    def _first(self, waiting: deque[Event]) -> Event | None:
         while waiting:
-            call = waiting.pop(0)
+            call = waiting.popleft()
             if call.tool_call_id not in self._answered:
                 self._answered.add(call.tool_call_id)
                 return call

@@ -27,6 +27,7 @@ from annals_context.domain.model import Repair
 
 _ROLES = {"user": Role.USER, "model": Role.ASSISTANT, "function": Role.USER}
 _KEY = provider_metadata.GEMINI_CONTENTS
+_KINDS = ("text", "functionCall", "functionResponse")
 _PART_MEMBERS = (
     "functionCall",
     "functionResponse",
@@ -160,6 +161,8 @@ def _parts(value: object, path: str) -> list[dict[str, object]]:
         read = _camel(values.members(part, f"{path}[{index}]"))
         if not read:
             raise FieldInvalidError(f"{path}[{index}]", "must have a member such as text")
+        if len(read.keys() & {*_KINDS}) > 1:
+            raise FieldInvalidError(f"{path}[{index}]", f"must have one of {', '.join(_KINDS)}")
         if "text" in read:
             values.text(read["text"], f"{path}[{index}].text")
         parts.append(read)
@@ -169,6 +172,7 @@ def _parts(value: object, path: str) -> list[dict[str, object]]:
 def _response(function: Members, path: str) -> tuple[str, bool, Members]:
     """Return what a result says, whether it failed, and the response where it is no plain text."""
     response = values.members(function.get("response") or {}, path)
+    values.encoded_text(response, path)
     words, has_failed = response_words(response)
     is_plain = has_failed or (response.keys() == {"result"} and words == response["result"])
     return values.text(words, path), has_failed, {} if is_plain else response

@@ -73,7 +73,7 @@ class _Reader:
             read(item, path)
 
     def parsed(self) -> Parsed:
-        lost = [Repair("item_left_out", str(item.get("id") or ""), "") for item in self.before]
+        lost = [Repair("item_left_out", _id_of(item), "") for item in self.before]
         return Parsed(tuple(self.events), (*self.repairs, *lost))
 
     def _add_message(self, item: Members, path: str) -> None:
@@ -129,6 +129,14 @@ class _Reader:
         return provider_metadata.metadata(provider_metadata.OPENAI_RESPONSES, kept, path)
 
 
+def _id_of(item: Members) -> str:
+    """Return the id of an item nobody checked; empty when it is none."""
+    try:
+        return values.identifier(item.get("id"), "id")
+    except FieldInvalidError:
+        return ""
+
+
 def _words(content: object, path: str) -> tuple[str, list[object]]:
     """Return the words, and the parts where there are some."""
     if isinstance(content, str):
@@ -136,7 +144,9 @@ def _words(content: object, path: str) -> tuple[str, list[object]]:
     if content is None:
         raise FieldInvalidError(path, "is required: a string or an array of parts")
     parts = [values.members(part, path) for part in values.array(content, path)]
-    return values.text(joined([openai_part(part) for part in parts]), path), [*parts]
+    words = values.text(joined([openai_part(part) for part in parts]), path)
+    is_plain = len(parts) == 1 and parts[0].keys() == {"type", "text"}
+    return words, [] if is_plain else [*parts]
 
 
 def _rest(item: Members, canonical: set[str]) -> dict[str, object]:

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from annals_common.errors import FieldInvalidError
 from annals_context.domain.events import Event
 from annals_context.domain.formats import values
+from annals_context.domain.formats.compact_json import dumps
 
 OPENAI_CHAT = "openai_chat"
 OPENAI_RESPONSES = "openai_responses"
@@ -23,12 +24,16 @@ _MAX_BYTES = 60 * 1024
 
 
 def load(event: Event, key: str) -> Mapping[str, object]:
-    """Read the metadata leniently: its owner may have written anything there."""
+    """Read the metadata leniently: its owner may have written anything there.
+
+    What no payload could hold (half a surrogate pair, a number without end) counts as nothing.
+    """
     text = event.metadata.get(key)
     if not isinstance(text, str):
         return {}
     try:
         loaded = json.loads(text)
+        dumps(loaded).encode()
     except (ValueError, RecursionError):
         return {}
     return loaded if isinstance(loaded, dict) else {}
@@ -51,6 +56,8 @@ def metadata(key: str, members: Mapping[str, object], path: str) -> dict[str, ob
     encoded = values.encodable(filled, path)
     if len(encoded.encode()) > _MAX_BYTES:
         raise FieldInvalidError(
-            path, f"holds more than {_MAX_BYTES} bytes that are not text; store them apart"
+            path,
+            f"keeps more than {_MAX_BYTES:,} bytes beside its words, which counts the words of "
+            "messages in parts as well; refer to images and documents by address",
         )
     return {key: encoded}

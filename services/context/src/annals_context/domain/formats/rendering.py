@@ -50,12 +50,14 @@ def distinct(ids: Sequence[str]) -> list[str]:
     """Make ids distinct by numbering repeated ones."""
     seen: set[str] = set(ids)
     taken: set[str] = set()
+    following: dict[str, int] = {}
     chosen_ids = []
     for one in ids:
-        chosen, number = one, 2
+        chosen, number = one, following.get(one, 2)
         while chosen in taken or (chosen != one and chosen in seen):
             chosen, number = f"{one}-{number}", number + 1
         taken.add(chosen)
+        following[one] = number
         chosen_ids.append(chosen)
     return chosen_ids
 

@@ -65,7 +65,7 @@ def json_text(value: object, path: str) -> str:
     """Return a string that is JSON, untouched; empty stands for `{}`."""
     checked = text(value, path)
     if checked:
-        load(checked, path)
+        encoded_text(load(checked, path), path)
     return checked
 
 
