@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from annals_context.domain.events import Event, EventType, Role
+from annals_context.domain.material import Period, Summary, Topic
 from annals_context.domain.model import Hit
 
 
@@ -106,3 +107,29 @@ class Storage(Protocol):
         read_your_writes: bool,
     ) -> SearchAnswer:
         """Search a branch of one conversation."""
+
+
+class Topics(Protocol):
+    """Topics of conversations."""
+
+    async def list_topics(
+        self, caller: Caller, conversation_id: str, *, branch: int, limit: int
+    ) -> Sequence[Topic]:
+        """Return the largest topics; none when nothing was clustered yet."""
+
+    async def list_periods(
+        self, caller: Caller, conversation_id: str, *, branch: int
+    ) -> Sequence[Period]:
+        """Return the periods that hold events, newest first."""
+
+
+class Summaries(Protocol):
+    """Summaries of conversations."""
+
+    async def list_summaries(
+        self, caller: Caller, conversation_id: str, *, branch: int, limit: int
+    ) -> Sequence[Summary]:
+        """Return valid summaries that together cover as much as possible, oldest range first.
+
+        Older parts come more compressed; ranges do not overlap.
+        """
