@@ -105,12 +105,13 @@ class Offline:
 
     engine_first: EngineFirst
     lexical: PostgresLexical
+    rescoring: PostgresRescoring
     sparse: SparseEncoder
 
     def words(self, serving: OpenGeneration) -> WordSearch:
         """Return the search by words among the chunks of a generation."""
         model = serving.generation.model.name
-        return WordSearch(lexical=self.lexical, sparse=self.sparse, model=model)
+        return WordSearch(self.lexical, self.rescoring, sparse=self.sparse, model=model)
 
 
 def service_spec(shared: Shared) -> ServiceSpec:
@@ -229,6 +230,7 @@ def _offline(shared: Shared) -> Offline:
     return Offline(
         engine_first=EngineFirst(EngineBreaker(), timeout_seconds=timeout_seconds),
         lexical=PostgresLexical(shared.database),
+        rescoring=PostgresRescoring(shared.database),
         sparse=shared.adapters.sparse,
     )
 
@@ -263,19 +265,18 @@ def _search(
     shared: Shared, parameters: TenantParameters, offline: Offline, serving: OpenGeneration
 ) -> SearchEvents:
     as_stored = PostgresHits(shared.database, serving.generation.model.name)
-    rescoring = PostgresRescoring(shared.database)
     rank = RankEvents(
         embeddings=serving.embeddings,
         sparse=shared.adapters.sparse,
         vectors=serving.vectors,
-        rescoring=rescoring,
+        rescoring=offline.rescoring,
         parameters=parameters,
         engine_first=offline.engine_first,
         words=offline.words(serving),
     )
     return SearchEvents(
         rank=rank,
-        diversify=Diversify(rescoring),
+        diversify=Diversify(offline.rescoring),
         read_back=ReadBack(shared.warm(as_stored), as_stored),
         views=as_stored,
         outbox=shared.outbox,

@@ -9,6 +9,7 @@ from uuid import UUID
 import numpy as np
 
 from annals_storage.domain.branches import OPEN_SEQ, Part, shared_parts
+from annals_storage.domain.embedding_bytes import FLOAT16, from_bytes
 from annals_storage.domain.events import TRUNK, EventType
 from annals_storage.domain.relationships import NodeKind
 from annals_storage.domain.transfer import Digest, Line, place_of
@@ -21,7 +22,6 @@ from annals_storage.domain.transfer_history import (
 )
 from annals_storage.domain.transfer_lines import Kind, Values
 
-FLOAT16_BYTES = 2
 LENGTH_TOLERANCE = 0.05
 _COUNTED = ("event_count", "message_count", "token_count", "memory_count", "branch_count")
 
@@ -232,11 +232,11 @@ def check_embedding(values: Values, dimensions: int) -> None:
     if not given:
         return
     raw = base64.b64decode(values["embedding"])
-    if len(raw) != dimensions * FLOAT16_BYTES:
+    if len(raw) != dimensions * FLOAT16.itemsize:
         raise LineInvalidError(
-            f"embedding has {len(raw) / FLOAT16_BYTES:g} dimensions, but this server's "
+            f"embedding has {len(raw) / FLOAT16.itemsize:g} dimensions, but this server's "
             f"model has {dimensions}"
         )
-    length = float(np.linalg.norm(np.frombuffer(raw, "<f2").astype(np.float64)))
+    length = float(np.linalg.norm(from_bytes(raw)))
     if not abs(length - 1) <= LENGTH_TOLERANCE:
         raise LineInvalidError("embedding must be of length 1")
