@@ -15,6 +15,7 @@ from annals_storage.domain.relationships import NodeKind
 from annals_storage.domain.transfer import Digest, Line, place_of
 from annals_storage.domain.transfer_fields import LineInvalidError, is_uuid
 from annals_storage.domain.transfer_history import (
+    CountTokens,
     Reference,
     check_event,
     check_observation,
@@ -35,6 +36,7 @@ class Section:
 
     tenant_id: UUID
     embedding_dimensions: int
+    count_tokens: CountTokens
     digest: Digest = field(default_factory=Digest)
     conversation: Values = field(default_factory=dict)
     ended: bool = False
@@ -129,7 +131,7 @@ class Section:
         view = self._views.get(values["branch"])
         if view is None or values["seq"] <= view[-1].after_seq:
             raise LineInvalidError(f"branch {values['branch']} does not exist at this seq")
-        check_event(values)
+        check_event(values, self.count_tokens)
         self._check_origin(values)
         self._refer(values)
         self._seq, self._event, self._observed = values["seq"], values, 0
@@ -178,7 +180,7 @@ class Section:
         if values["version"] != self._observed + 1 or values["version"] > self._event["version"]:
             raise LineInvalidError("versions must rise by one, from 1 up to that of the event")
         self._observed = values["version"]
-        check_observation(self._event, values)
+        check_observation(self._event, values, self.count_tokens)
         if (payload := values.get("payload")) is not None:
             self._refer_formerly(payload)
 
