@@ -9,6 +9,8 @@ from tests.support.scratch import as_tenant, run
 SOME = "11111111-1111-4111-8111-111111111111"
 
 INSERTS: dict[str, str] = {
+    "jobs": """
+        (tenant_id, subject, kind) VALUES (%(tenant)s, %(some)s, 'topics')""",
     "signing_keys": """
         (tenant_id, signing_key_id, display_name, algorithm, public_key_pem, issuer, audience)
         VALUES (%(tenant)s, %(some)s, 'k', 'ES256', 'pem', 'iss', 'aud')""",

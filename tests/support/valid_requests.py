@@ -13,6 +13,7 @@ from annals.storage.v1 import conversation_service_pb2 as conversation_pb
 from annals.storage.v1 import erasure_service_pb2 as erasure_pb
 from annals.storage.v1 import event_service_pb2 as event_pb
 from annals.storage.v1 import index_service_pb2 as index_pb
+from annals.storage.v1 import job_service_pb2 as job_pb
 from annals.storage.v1 import lifecycle_service_pb2 as lifecycle_pb
 from annals.storage.v1 import memory_service_pb2 as memory_pb
 from annals.storage.v1 import provider_service_pb2 as provider_pb
@@ -361,6 +362,14 @@ VALID: dict[str, Build] = {
     "ListSearchLog": _plain(search_pb.ListSearchLogRequest),
     "SearchEvents": _plain(search_pb.SearchEventsRequest, query="hello"),
     "GetIndexStatus": _plain(index_pb.GetIndexStatusRequest),
+    "LeaseJobs": _plain(job_pb.LeaseJobsRequest, kinds=[job_pb.JOB_KIND_TOPICS]),
+    "HeartbeatJob": _plain(job_pb.HeartbeatJobRequest),
+    "CompleteJob": _plain(job_pb.CompleteJobRequest, generation=1),
+    "FailJob": _plain(job_pb.FailJobRequest, generation=1, error="e"),
+    "ReleaseJob": _plain(job_pb.ReleaseJobRequest),
+    "GetJobStatus": _plain(job_pb.GetJobStatusRequest),
+    "ListParkedJobs": _plain(job_pb.ListParkedJobsRequest),
+    "RetryParkedJobs": _plain(job_pb.RetryParkedJobsRequest),
     "ListParkedEntries": _plain(index_pb.ListParkedEntriesRequest),
     "RetryParkedEntries": _plain(index_pb.RetryParkedEntriesRequest),
     "EraseEvent": _erase_event,
@@ -379,7 +388,10 @@ VALID: dict[str, Build] = {
     "MoveToColdStorage": _of_conversation(lifecycle_pb.MoveToColdStorageRequest),
     "RestoreFromColdStorage": _of_conversation(lifecycle_pb.RestoreFromColdStorageRequest),
 }
-ADMIN_ONLY = frozenset({"CreateTenant", "EraseTenant", "GetTenant", "ListTenants"})
+WORKER_ONLY = frozenset({"LeaseJobs", "HeartbeatJob", "CompleteJob", "FailJob", "ReleaseJob"})
+"""For the worker key, or the token of a leased job."""
+ADMIN_ONLY = frozenset({"CreateTenant", "EraseTenant", "GetTenant", "ListTenants", *WORKER_ONLY})
+"""Refused to every key of a tenant."""
 
 
 async def send(tenant: Tenant, name: str, request: Any) -> Any:

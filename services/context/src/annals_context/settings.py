@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from pydantic import Field
+from pydantic import BaseModel, Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from annals_common.settings import ServerSettings
 from annals_common.tls import ClientTlsSettings
+
+
+class WorkerSettings(BaseModel):
+    """How `annals-context work` works."""
+
+    key: SecretStr = Field(
+        SecretStr(""), description="worker key; `annals-storage jobs key` makes one"
+    )
+    name: str = Field("", description="tells people who has a lease; empty: the host name")
+    concurrency: int = Field(2, ge=1, le=100, description="jobs at a time")
 
 
 class ContextSettings(BaseSettings):
@@ -22,3 +32,4 @@ class ContextSettings(BaseSettings):
     server: ServerSettings = ServerSettings(address="127.0.0.1:50052")
     storage_address: str = Field("127.0.0.1:50051", description="host:port of storage")
     storage_tls: ClientTlsSettings = ClientTlsSettings()
+    worker: WorkerSettings = WorkerSettings()

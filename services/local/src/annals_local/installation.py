@@ -42,6 +42,7 @@ def storage_settings(paths: LocalPaths, identity: Identity, database_url: str) -
     return {
         "ANNALS_STORAGE_DATABASE_URL": database_url,
         "ANNALS_STORAGE_ADMIN_KEY_SHA256": identity.admin_key_sha256,
+        "ANNALS_STORAGE_WORKER_KEY_SHA256": identity.worker_key_sha256,
         "ANNALS_STORAGE_SECRETS_KEY": identity.secrets_key,
         "ANNALS_STORAGE_DATA_DIR": str(paths.data),
         "ANNALS_STORAGE_INDEXER_NAME": "local",

@@ -1,4 +1,4 @@
-"""PostgreSQL, storage and context as one: started, kept running, drained."""
+"""PostgreSQL, storage, context and a worker as one: started, kept running, drained."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Supervisor:
         return Serving(addresses, known, self._paths.endpoints)
 
     async def stop(self) -> None:
-        """Drain context, then storage, then stop PostgreSQL."""
+        """Stop the worker, drain context, then storage, then stop PostgreSQL."""
         self._paths.endpoints.unlink(missing_ok=True)
         for child in reversed(self._children):
             await child.stop()
@@ -65,13 +65,16 @@ class Supervisor:
         self._paths.processes.unlink(missing_ok=True)
 
     async def _start_processes(self, addresses: Addresses, identity: Identity) -> None:
-        postgres, storage, context = self._children = [
+        postgres, storage, context, worker = self._children = [
             Child(spec, self._note_processes) for spec in self._specs(addresses, identity)
         ]
-        await asyncio.gather(*(child.load() for child in self._children))
+        await asyncio.gather(*(child.load() for child in (postgres, storage, context)))
         await begin(postgres, self._has_postgres)
         await begin(storage, lambda: is_serving(addresses.storage))
         await begin(context, lambda: is_serving(addresses.context))
+        # Nobody waits for the worker, and it takes nothing from those that are waited for.
+        await worker.load()
+        await worker.begin()
         for child in self._children:
             child.keep()
 
@@ -100,6 +103,12 @@ class Supervisor:
             paths.log("context"),
             lambda: _context(addresses),
         )
+        yield ChildSpec(
+            "worker",
+            ("annals_context.__main__", "work"),
+            paths.log("worker"),
+            lambda: _worker(addresses, identity),
+        )
 
     def _storage(self, addresses: Addresses, identity: Identity) -> dict[str, str]:
         return {
@@ -112,6 +121,14 @@ def _context(addresses: Addresses) -> dict[str, str]:
     return {
         **_server("CONTEXT", addresses.context, addresses.context_metrics),
         "ANNALS_CONTEXT_STORAGE_ADDRESS": addresses.storage,
+    }
+
+
+def _worker(addresses: Addresses, identity: Identity) -> dict[str, str]:
+    return {
+        "ANNALS_CONTEXT_STORAGE_ADDRESS": addresses.storage,
+        "ANNALS_CONTEXT_WORKER__KEY": identity.worker_key,
+        "ANNALS_CONTEXT_WORKER__CONCURRENCY": "1",
     }
 
 

@@ -9,7 +9,6 @@ import grpc.aio
 
 from annals.storage.v1 import (
     conversation_service_pb2_grpc,
-    index_service_pb2_grpc,
     memory_service_pb2_grpc,
     provider_service_pb2_grpc,
     relationship_service_pb2_grpc,
@@ -19,6 +18,7 @@ from annals.storage.v1 import (
 )
 from annals_common.server import ServiceSpec
 from annals_storage.app_adapters import Shared
+from annals_storage.app_background import add_background, worker_credentials
 from annals_storage.app_events import add_events
 from annals_storage.app_lifecycle import lifecycle
 from annals_storage.app_transfer import transfer_handler
@@ -46,7 +46,6 @@ from annals_storage.handlers.composition import compose
 from annals_storage.handlers.conversation_status import ConversationStatusHandler
 from annals_storage.handlers.conversations import ConversationHandler
 from annals_storage.handlers.forks import ForkHandler
-from annals_storage.handlers.index import IndexHandler
 from annals_storage.handlers.memories import MemoryHandler
 from annals_storage.handlers.memory_input import EmbeddingSpace
 from annals_storage.handlers.providers import ProviderHandler
@@ -64,7 +63,6 @@ from annals_storage.postgres.forks import PostgresForks
 from annals_storage.postgres.hits import PostgresHits
 from annals_storage.postgres.lexical import PostgresLexical
 from annals_storage.postgres.memories import PostgresMemories
-from annals_storage.postgres.parked import PostgresParked
 from annals_storage.postgres.provider_logs import PostgresProviderLogs
 from annals_storage.postgres.relationships import PostgresRelationships
 from annals_storage.postgres.rescoring import PostgresRescoring
@@ -78,7 +76,7 @@ from annals_storage.postgres.usage import PostgresUsage
 SERVICES = tuple(
     f"annals.storage.v1.{name}Service"
     for name in (
-        *("Conversation", "Erasure", "Event", "Index", "Lifecycle", "Memory", "Provider"),
+        *("Conversation", "Erasure", "Event", "Index", "Job", "Lifecycle", "Memory", "Provider"),
         *("Relationship", "Search", "Tenant", "Usage"),
     )
 )
@@ -123,6 +121,7 @@ def service_spec(shared: Shared) -> ServiceSpec:
         add_events(server, shared, access)
         _add_records(server, shared)
         _add_searches(server, shared, parameters)
+        add_background(server, shared)
         _add_lifecycle(server, shared, identity.authenticate)
 
     middlewares = [authenticated(identity.authenticate)]
@@ -137,7 +136,10 @@ def _identity(shared: Shared) -> Identity:
     secret_box = SecretBox(settings.secrets_key_bytes) if settings.secrets_key_bytes else None
     verify = VerifyUserToken(signing_keys, secret_box)
     authenticate = Authenticate(
-        tenants, IdentifyEndUser(verify), admin_key_hash=settings.admin_key_hash
+        tenants,
+        IdentifyEndUser(verify),
+        worker_credentials(shared),
+        admin_key_hash=settings.admin_key_hash,
     )
     return Identity(tenants, signing_keys, secret_box, verify, authenticate)
 
@@ -273,11 +275,3 @@ def _add_lifecycle(server: grpc.aio.Server, shared: Shared, authenticate: Authen
     lifecycle(
         adapters.database, engine, adapters.cold, forget_key=authenticate.forget_key
     ).register(server, engine)
-    index_service_pb2_grpc.add_IndexServiceServicer_to_server(
-        IndexHandler(
-            outbox=shared.outbox,
-            generations=adapters.generations,
-            parked=PostgresParked(adapters.database),
-        ),
-        server,
-    )

@@ -37,6 +37,9 @@ class StorageSettings(BaseSettings):
     database_max_connections: int = Field(10, ge=1, le=1000, description="size of the pool")
     statement_timeout_ms: int = Field(30_000, ge=100, description="longest statement")
     admin_key_sha256: str = Field("", description="hex SHA-256 of the installation's admin key")
+    worker_key_sha256: str = Field(
+        "", description="hex SHA-256 of the key that background workers lease jobs by"
+    )
     secrets_key: SecretStr = Field(
         SecretStr(""), description="32 bytes in base64url; encrypts what tenants' tokens rest on"
     )
@@ -90,7 +93,7 @@ class StorageSettings(BaseSettings):
             raise ValueError("is required: postgresql://annals_app:…@host/database")
         return value
 
-    @field_validator("admin_key_sha256")
+    @field_validator("admin_key_sha256", "worker_key_sha256")
     @classmethod
     def _check_hash(cls, value: str) -> str:
         if value and not _SHA256_HEX.fullmatch(value):
@@ -140,6 +143,11 @@ class StorageSettings(BaseSettings):
         """The key as bytes, or None when there is none."""
         encoded = self.secrets_key.get_secret_value()
         return secrets_key_from(encoded) if encoded else None
+
+    @property
+    def worker_key_hash(self) -> bytes | None:
+        """The hash as bytes, or None when there is no worker key."""
+        return bytes.fromhex(self.worker_key_sha256) if self.worker_key_sha256 else None
 
     @property
     def admin_key_hash(self) -> bytes | None:
