@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import regex  # type: ignore[import-untyped]
 
 ELLIPSIS = "…"
@@ -35,16 +37,25 @@ def best_sentence(text: str, start: int, end: int, query: str) -> int:
 
     Sentences that share equally many count by their place; without a shared word it is `start`.
     """
-    wanted = set(_words(query))
+    wanted = set(words(query))
     best, most = start, 0
     for sentence in _SENTENCE.finditer(text, start, max(start, end)):
-        shared = len(wanted.intersection(_words(sentence.group())))
+        shared = len(wanted.intersection(words(sentence.group())))
         if shared > most:
             best, most = sentence.start(), shared
     return best
 
 
-def _words(text: str) -> list[str]:
+def sentence_spans(text: str, *, end: int) -> Iterator[tuple[int, int]]:
+    """Return where the sentences of `text[:end]` begin and end, in order. None spans lines."""
+    for sentence in _SENTENCE.finditer(text, 0, end):
+        yield sentence.span()
+
+
+def words(text: str) -> list[str]:
+    """Return its words, casefolded: of three letters or more, or one character where no white
+    space stands between words.
+    """
     return [word.casefold() for word in _WORD.findall(text)]
 
 
