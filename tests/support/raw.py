@@ -23,6 +23,7 @@ from annals.storage.v1 import (
     provider_service_pb2,
     relationship_service_pb2,
     search_service_pb2,
+    summary_service_pb2,
     tenant_service_pb2,
     usage_service_pb2,
 )
@@ -38,6 +39,7 @@ MODULES = (
     provider_service_pb2,
     relationship_service_pb2,
     search_service_pb2,
+    summary_service_pb2,
     tenant_service_pb2,
     usage_service_pb2,
 )

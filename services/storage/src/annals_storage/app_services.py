@@ -21,6 +21,7 @@ from annals_common.server import ServiceSpec
 from annals_storage.app_adapters import Shared
 from annals_storage.app_events import add_events
 from annals_storage.app_lifecycle import lifecycle
+from annals_storage.app_summaries import add_summaries
 from annals_storage.commands.authentication import Authenticate
 from annals_storage.commands.diversifying import Diversify
 from annals_storage.commands.end_users import IdentifyEndUser
@@ -82,7 +83,7 @@ SERVICES = tuple(
     f"annals.storage.v1.{name}Service"
     for name in (
         *("Conversation", "Erasure", "Event", "Index", "Lifecycle", "Memory", "Provider"),
-        *("Relationship", "Search", "Tenant", "Usage"),
+        *("Relationship", "Search", "Summary", "Tenant", "Usage"),
     )
 )
 LASTING_METHODS = frozenset({"WatchEvents"})
@@ -124,6 +125,7 @@ def service_spec(shared: Shared) -> ServiceSpec:
         _add_conversations(server, shared, access)
         add_events(server, shared, access)
         _add_records(server, shared)
+        add_summaries(server, shared, access)
         _add_searches(server, shared, parameters)
         _add_lifecycle(server, shared, identity.authenticate)
 

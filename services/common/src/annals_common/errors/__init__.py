@@ -32,6 +32,7 @@ from annals_common.errors.history import (
     EventDeletedError,
     EventErasedError,
     RelationshipCycleError,
+    SummarySourceChangedError,
     ToolCallNotFoundError,
 )
 from annals_common.errors.requests import (
@@ -74,6 +75,7 @@ __all__ = [
     "ScopeMissingError",
     "SeqMismatchError",
     "SessionAlreadyMergedError",
+    "SummarySourceChangedError",
     "ToolCallNotFoundError",
     "UserTokenInvalidError",
     "UserTokenRequiredError",
