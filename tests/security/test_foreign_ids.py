@@ -130,6 +130,7 @@ async def foreign(storage: RunningStorage) -> Any:
                 "provider_log_id": str(uuid4()),
                 "memory_id": remembered.memory_id,
                 "summary_id": await summary_id_of(theirs),
+                "run_id": str(uuid4()),
                 "receipt_id": erased.receipt.receipt_id,
             },
         )
