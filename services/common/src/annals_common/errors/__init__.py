@@ -45,6 +45,8 @@ from annals_common.errors.requests import (
     ResourceNotFoundError,
     SeqMismatchError,
     VersionMismatchError,
+    ViewExpiredError,
+    ViewInvalidError,
 )
 
 __all__ = [
@@ -78,6 +80,8 @@ __all__ = [
     "UserTokenInvalidError",
     "UserTokenRequiredError",
     "VersionMismatchError",
+    "ViewExpiredError",
+    "ViewInvalidError",
     "WatcherTooSlowError",
     "echo",
 ]
