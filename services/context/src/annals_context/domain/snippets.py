@@ -39,23 +39,21 @@ def best_sentence(text: str, start: int, end: int, query: str) -> int:
     """
     wanted = set(words(query))
     best, most = start, 0
-    for sentence in _SENTENCE.finditer(text, start, max(start, end)):
-        shared = len(wanted.intersection(words(sentence.group())))
+    for begin, stop in sentences(text, start, end):
+        shared = len(wanted.intersection(words(text[begin:stop])))
         if shared > most:
-            best, most = sentence.start(), shared
+            best, most = begin, shared
     return best
 
 
-def sentence_spans(text: str, *, end: int) -> Iterator[tuple[int, int]]:
-    """Return where the sentences of `text[:end]` begin and end, in order. None spans lines."""
-    for sentence in _SENTENCE.finditer(text, 0, end):
+def sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Return where the sentences of `text[start:end]` begin and end."""
+    for sentence in _SENTENCE.finditer(text, start, max(start, end)):
         yield sentence.span()
 
 
 def words(text: str) -> list[str]:
-    """Return its words, casefolded: of three letters or more, or one character where no white
-    space stands between words.
-    """
+    """Return the words of a text that say something, by their length, in small letters."""
     return [word.casefold() for word in _WORD.findall(text)]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from annals_context.domain.events import Event, EventType, Role
-from annals_context.domain.snippets import ELLIPSIS, cut_to_graphemes, sentence_spans
+from annals_context.domain.snippets import ELLIPSIS, cut_to_graphemes, sentences
 
 MAX_PIECE_CHARS = 320
 """Longer sentences are logs, data and code: their beginning stands for them."""
@@ -57,7 +57,7 @@ def _is_said(event: Event) -> bool:
 def _pieces(event: Event) -> Iterator[Piece]:
     body = event.body
     speaker = _speaker(event)
-    for start, end in sentence_spans(body, end=min(len(body), MAX_EVENT_CHARS)):
+    for start, end in sentences(body, 0, min(len(body), MAX_EVENT_CHARS)):
         text = in_one_line(body[start:end])
         if any(character.isalnum() for character in text):
             yield Piece(event.event_id, event.seq, speaker, event.date, _shortened(text))
