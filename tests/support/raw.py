@@ -24,6 +24,7 @@ from annals.storage.v1 import (
     provider_service_pb2,
     relationship_service_pb2,
     search_service_pb2,
+    summary_service_pb2,
     tenant_service_pb2,
     usage_service_pb2,
 )
@@ -40,6 +41,7 @@ MODULES = (
     provider_service_pb2,
     relationship_service_pb2,
     search_service_pb2,
+    summary_service_pb2,
     tenant_service_pb2,
     usage_service_pb2,
 )

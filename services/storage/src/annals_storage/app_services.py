@@ -16,11 +16,13 @@ from annals.storage.v1 import (
     tenant_service_pb2_grpc,
     usage_service_pb2_grpc,
 )
+from annals_common.composition import compose
 from annals_common.server import ServiceSpec
 from annals_storage.app_adapters import Shared
 from annals_storage.app_background import add_background, worker_credentials
 from annals_storage.app_events import add_events
 from annals_storage.app_lifecycle import lifecycle
+from annals_storage.app_summaries import add_summaries
 from annals_storage.app_transfer import transfer_handler
 from annals_storage.commands.authentication import Authenticate
 from annals_storage.commands.diversifying import Diversify
@@ -42,7 +44,6 @@ from annals_storage.domain.sealing import SecretBox
 from annals_storage.handlers.access import Access, authenticated
 from annals_storage.handlers.agents import AgentHandler
 from annals_storage.handlers.api_keys import ApiKeyHandler
-from annals_storage.handlers.composition import compose
 from annals_storage.handlers.conversation_status import ConversationStatusHandler
 from annals_storage.handlers.conversations import ConversationHandler
 from annals_storage.handlers.forks import ForkHandler
@@ -77,7 +78,7 @@ SERVICES = tuple(
     f"annals.storage.v1.{name}Service"
     for name in (
         *("Conversation", "Erasure", "Event", "Index", "Job", "Lifecycle", "Memory", "Provider"),
-        *("Relationship", "Search", "Tenant", "Usage"),
+        *("Relationship", "Search", "Summary", "Tenant", "Usage"),
     )
 )
 LASTING_METHODS = frozenset({"WatchEvents"})
@@ -120,6 +121,7 @@ def service_spec(shared: Shared) -> ServiceSpec:
         _add_conversations(server, shared, access)
         add_events(server, shared, access)
         _add_records(server, shared)
+        add_summaries(server, shared, access)
         _add_searches(server, shared, parameters)
         add_background(server, shared)
         _add_lifecycle(server, shared, identity.authenticate)

@@ -33,6 +33,7 @@ from annals_common.errors.history import (
     EventDeletedError,
     EventErasedError,
     RelationshipCycleError,
+    SummarySourceChangedError,
     ToolCallNotFoundError,
 )
 from annals_common.errors.requests import (
@@ -46,6 +47,8 @@ from annals_common.errors.requests import (
     ResourceNotFoundError,
     SeqMismatchError,
     VersionMismatchError,
+    ViewExpiredError,
+    ViewInvalidError,
 )
 
 __all__ = [
@@ -76,10 +79,13 @@ __all__ = [
     "ScopeMissingError",
     "SeqMismatchError",
     "SessionAlreadyMergedError",
+    "SummarySourceChangedError",
     "ToolCallNotFoundError",
     "UserTokenInvalidError",
     "UserTokenRequiredError",
     "VersionMismatchError",
+    "ViewExpiredError",
+    "ViewInvalidError",
     "WatcherTooSlowError",
     "echo",
 ]

@@ -631,6 +631,19 @@ END;
 
 ALTER FUNCTION annals.outbox_waiting(p_until timestamp with time zone) OWNER TO annals_owner;
 
+CREATE FUNCTION annals.outdate_summaries() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'annals', 'pg_temp'
+    AS $$
+BEGIN
+  UPDATE summaries SET stale_at = clock_timestamp()
+  WHERE tenant_id = NEW.tenant_id AND conversation_id = NEW.conversation_id
+    AND first_seq <= NEW.seq AND last_seq >= NEW.seq AND stale_at IS NULL;
+  RETURN NULL;
+END $$;
+
+ALTER FUNCTION annals.outdate_summaries() OWNER TO annals_owner;
+
 CREATE FUNCTION annals.release_outbox(p_owner text) RETURNS bigint
     LANGUAGE sql SECURITY DEFINER
     SET search_path TO 'annals', 'pg_temp'
@@ -988,6 +1001,62 @@ ALTER TABLE ONLY annals.signing_keys FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE annals.signing_keys OWNER TO annals_owner;
 
+CREATE TABLE annals.summaries (
+    tenant_id uuid NOT NULL,
+    summary_id uuid NOT NULL,
+    conversation_id uuid NOT NULL,
+    branch integer NOT NULL,
+    height smallint NOT NULL,
+    level text NOT NULL,
+    first_seq bigint NOT NULL,
+    last_seq bigint NOT NULL,
+    provider text NOT NULL,
+    model text NOT NULL,
+    body text NOT NULL,
+    token_count integer NOT NULL,
+    quality_score double precision NOT NULL,
+    citations jsonb NOT NULL,
+    source_version text NOT NULL,
+    version integer DEFAULT 1 NOT NULL,
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    stale_at timestamp with time zone,
+    CONSTRAINT summaries_branch_check CHECK ((branch > 0)),
+    CONSTRAINT summaries_check CHECK ((last_seq >= first_seq)),
+    CONSTRAINT summaries_first_seq_check CHECK ((first_seq > 0)),
+    CONSTRAINT summaries_height_check CHECK (((height >= 0) AND (height <= 9))),
+    CONSTRAINT summaries_level_check CHECK ((level = ANY (ARRAY['brief'::text, 'standard'::text, 'detailed'::text]))),
+    CONSTRAINT summaries_quality_score_check CHECK (((quality_score >= (0)::double precision) AND (quality_score <= (1)::double precision))),
+    CONSTRAINT summaries_token_count_check CHECK ((token_count >= 0))
+);
+
+ALTER TABLE ONLY annals.summaries FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE annals.summaries OWNER TO annals_owner;
+
+CREATE TABLE annals.summary_runs (
+    tenant_id uuid NOT NULL,
+    run_id uuid NOT NULL,
+    conversation_id uuid NOT NULL,
+    provider text NOT NULL,
+    model text NOT NULL,
+    status text NOT NULL,
+    summary_count integer NOT NULL,
+    input_tokens bigint NOT NULL,
+    output_tokens bigint NOT NULL,
+    cost_micros bigint NOT NULL,
+    error text DEFAULT ''::text NOT NULL,
+    started_at timestamp with time zone NOT NULL,
+    ended_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT summary_runs_cost_micros_check CHECK ((cost_micros >= 0)),
+    CONSTRAINT summary_runs_input_tokens_check CHECK ((input_tokens >= 0)),
+    CONSTRAINT summary_runs_output_tokens_check CHECK ((output_tokens >= 0)),
+    CONSTRAINT summary_runs_status_check CHECK ((status = ANY (ARRAY['completed'::text, 'failed'::text])))
+);
+
+ALTER TABLE ONLY annals.summary_runs FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE annals.summary_runs OWNER TO annals_owner;
+
 CREATE TABLE annals.usage_daily (
     tenant_id uuid NOT NULL,
     conversation_id uuid NOT NULL,
@@ -1081,6 +1150,15 @@ ALTER TABLE ONLY annals.session_merges
 ALTER TABLE ONLY annals.signing_keys
     ADD CONSTRAINT signing_keys_pkey PRIMARY KEY (tenant_id, signing_key_id);
 
+ALTER TABLE ONLY annals.summaries
+    ADD CONSTRAINT summaries_once UNIQUE (tenant_id, conversation_id, branch, provider, height, level, first_seq);
+
+ALTER TABLE ONLY annals.summaries
+    ADD CONSTRAINT summaries_pkey PRIMARY KEY (tenant_id, summary_id);
+
+ALTER TABLE ONLY annals.summary_runs
+    ADD CONSTRAINT summary_runs_pkey PRIMARY KEY (tenant_id, run_id);
+
 ALTER TABLE ONLY annals.tenants
     ADD CONSTRAINT tenants_pkey PRIMARY KEY (tenant_id);
 
@@ -1169,7 +1247,13 @@ CREATE INDEX search_log_by_user ON annals.search_log USING btree (tenant_id, use
 
 CREATE INDEX session_merges_by_user ON annals.session_merges USING btree (tenant_id, user_id);
 
+CREATE INDEX summaries_by_range ON annals.summaries USING btree (tenant_id, conversation_id, first_seq, last_seq);
+
+CREATE INDEX summary_runs_by_conversation ON annals.summary_runs USING btree (tenant_id, conversation_id, ended_at, run_id);
+
 CREATE INDEX usage_daily_by_day ON annals.usage_daily USING btree (tenant_id, day);
+
+CREATE TRIGGER events_outdate_summaries AFTER UPDATE OF version, erased_at ON annals.events FOR EACH ROW WHEN (((old.version <> new.version) OR (old.erased_at IS DISTINCT FROM new.erased_at))) EXECUTE FUNCTION annals.outdate_summaries();
 
 ALTER TABLE ONLY annals.agents
     ADD CONSTRAINT agents_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES annals.tenants(tenant_id);
@@ -1203,6 +1287,12 @@ ALTER TABLE ONLY annals.session_merges
 
 ALTER TABLE ONLY annals.signing_keys
     ADD CONSTRAINT signing_keys_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES annals.tenants(tenant_id);
+
+ALTER TABLE ONLY annals.summaries
+    ADD CONSTRAINT summaries_tenant_id_conversation_id_fkey FOREIGN KEY (tenant_id, conversation_id) REFERENCES annals.conversations(tenant_id, conversation_id);
+
+ALTER TABLE ONLY annals.summary_runs
+    ADD CONSTRAINT summary_runs_tenant_id_conversation_id_fkey FOREIGN KEY (tenant_id, conversation_id) REFERENCES annals.conversations(tenant_id, conversation_id);
 
 ALTER TABLE annals.agents ENABLE ROW LEVEL SECURITY;
 
@@ -1262,6 +1352,10 @@ ALTER TABLE annals.session_merges ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE annals.signing_keys ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE annals.summaries ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE annals.summary_runs ENABLE ROW LEVEL SECURITY;
+
 CREATE POLICY tenant_isolation ON annals.agents TO annals_app USING ((tenant_id = annals.current_tenant())) WITH CHECK ((tenant_id = annals.current_tenant()));
 
 CREATE POLICY tenant_isolation ON annals.api_keys TO annals_app USING ((tenant_id = annals.current_tenant())) WITH CHECK ((tenant_id = annals.current_tenant()));
@@ -1307,6 +1401,10 @@ CREATE POLICY tenant_isolation ON annals.search_parameters TO annals_app USING (
 CREATE POLICY tenant_isolation ON annals.session_merges TO annals_app USING ((tenant_id = annals.current_tenant())) WITH CHECK ((tenant_id = annals.current_tenant()));
 
 CREATE POLICY tenant_isolation ON annals.signing_keys TO annals_app USING ((tenant_id = annals.current_tenant())) WITH CHECK ((tenant_id = annals.current_tenant()));
+
+CREATE POLICY tenant_isolation ON annals.summaries TO annals_app USING ((tenant_id = annals.current_tenant())) WITH CHECK ((tenant_id = annals.current_tenant()));
+
+CREATE POLICY tenant_isolation ON annals.summary_runs TO annals_app USING ((tenant_id = annals.current_tenant())) WITH CHECK ((tenant_id = annals.current_tenant()));
 
 CREATE POLICY tenant_isolation ON annals.tenants TO annals_app USING ((tenant_id = annals.current_tenant())) WITH CHECK ((tenant_id = annals.current_tenant()));
 
@@ -1406,5 +1504,9 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.search_parameters TO annals_ap
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.session_merges TO annals_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.signing_keys TO annals_app;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.summaries TO annals_app;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.summary_runs TO annals_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.usage_daily TO annals_app;
