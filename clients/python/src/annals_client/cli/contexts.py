@@ -16,7 +16,13 @@ from annals_client.cli.parameters import NATURAL_INT32, POSITIVE_INT32
 from annals_client.cli.state import State, json_option, pass_state
 from annals_client.values import enum_name, enum_names
 
-_FORMATS = {"openai": "openai-chat", "text": "text"}
+_FORMATS = {
+    "openai": "openai-chat",
+    "responses": "openai-responses",
+    "anthropic": "anthropic-messages",
+    "gemini": "gemini-contents",
+    "text": "text",
+}
 _BAR_CHARS = 20
 
 

@@ -26,8 +26,9 @@ def prepare(
     branch: int = 0,
     timeout: float | None = None,
 ) -> Call[pb.PrepareContextResponse]:
-    """Build a context. `payload_format`: openai-chat or text; `strategy`: adaptive, full, snippet.
+    """Build a context. `strategy`: adaptive, full, snippet.
 
+    `payload_format`: openai-chat, openai-responses, anthropic-messages, gemini-contents or text.
     `branch` 0: the current one.
 
     Raises BudgetTooSmallError with `minimum_budget_tokens` when nothing fits.

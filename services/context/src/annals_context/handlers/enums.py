@@ -5,21 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from annals.context.v1 import resources_pb2 as pb
-from annals_context.domain.formats.providers import ProviderFormat
 from annals_context.domain.model import DetailLevel, PayloadFormat, Section, StrategyName
 
 FORMATS: dict[int, PayloadFormat] = {
     pb.PAYLOAD_FORMAT_UNSPECIFIED: PayloadFormat.OPENAI_CHAT,
     pb.PAYLOAD_FORMAT_OPENAI_CHAT: PayloadFormat.OPENAI_CHAT,
     pb.PAYLOAD_FORMAT_TEXT: PayloadFormat.TEXT,
-}
-PROVIDER_FORMATS: dict[int, ProviderFormat] = {
-    pb.PAYLOAD_FORMAT_UNSPECIFIED: ProviderFormat.OPENAI_CHAT,
-    pb.PAYLOAD_FORMAT_OPENAI_CHAT: ProviderFormat.OPENAI_CHAT,
-    pb.PAYLOAD_FORMAT_TEXT: ProviderFormat.TEXT,
-    pb.PAYLOAD_FORMAT_ANTHROPIC_MESSAGES: ProviderFormat.ANTHROPIC_MESSAGES,
-    pb.PAYLOAD_FORMAT_GEMINI_CONTENTS: ProviderFormat.GEMINI_CONTENTS,
-    pb.PAYLOAD_FORMAT_OPENAI_RESPONSES: ProviderFormat.OPENAI_RESPONSES,
+    pb.PAYLOAD_FORMAT_ANTHROPIC_MESSAGES: PayloadFormat.ANTHROPIC_MESSAGES,
+    pb.PAYLOAD_FORMAT_GEMINI_CONTENTS: PayloadFormat.GEMINI_CONTENTS,
+    pb.PAYLOAD_FORMAT_OPENAI_RESPONSES: PayloadFormat.OPENAI_RESPONSES,
 }
 STRATEGIES: dict[int, StrategyName] = {
     pb.STRATEGY_UNSPECIFIED: StrategyName.ADAPTIVE,

@@ -65,10 +65,10 @@ class AnthropicWriter(TurnWriter):
         payload: Block = {}
         if system := self.prompts():
             payload["system"] = _shortest(system)
-        payload["messages"] = [self.message(turn) for turn in self.source.turns]
+        payload["messages"] = [self.turn(turn) for turn in self.source.turns]
         return Rendered(dumps(payload), tuple(self.repairs))
 
-    def message(self, turn: Turn) -> Block:
+    def turn(self, turn: Turn) -> Block:
         """Return a turn."""
         role = "assistant" if turn.is_assistant else "user"
         return {"role": role, "content": _shortest(self.blocks(turn))}
@@ -119,6 +119,25 @@ class AnthropicWriter(TurnWriter):
                 return {"type": "image" if part.is_image else "document", "source": _source(part)}
             case UnknownPart():
                 return self.text(part.words)
+
+
+class AnthropicContextWriter(AnthropicWriter):
+    """Writes for a model to read: without marks of the cache, of which a request may have four."""
+
+    def blocks(self, turn: Turn) -> list[Block]:
+        """Return the blocks of a turn."""
+        return [_unmarked(block) for block in super().blocks(turn)]
+
+    def prompts(self) -> list[Block]:
+        """Return the blocks of the prompts."""
+        return [_unmarked(block) for block in super().prompts()]
+
+
+def _unmarked(block: Block) -> Block:
+    kept = {name: value for name, value in block.items() if name != "cache_control"}
+    if isinstance(content := kept.get("content"), list):
+        kept["content"] = [_unmarked(one) if isinstance(one, dict) else one for one in content]
+    return kept
 
 
 def _source(part: MediaPart) -> Block:

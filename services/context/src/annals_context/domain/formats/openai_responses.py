@@ -43,20 +43,33 @@ Item = dict[str, object]
 
 def render(events: Sequence[Event]) -> Rendered:
     """Return the JSON array of items for events in order."""
-    units = group_units(events)
-    writer = _Writer(call_ids([call for unit in units for call in unit.calls]))
-    for unit in units:
-        writer.add(unit)
+    return write(group_units(events))
+
+
+def write(units: Sequence[Unit]) -> Rendered:
+    """Return the JSON array of items for units in order."""
+    writer = written(units)
     return Rendered(dumps(writer.items), tuple(writer.repairs))
 
 
+def written(units: Sequence[Unit]) -> Writer:
+    """Return the items of units."""
+    writer = Writer(call_ids([call for unit in units for call in unit.calls]))
+    for unit in units:
+        writer.add(unit)
+    return writer
+
+
 @dataclass(slots=True)
-class _Writer:
+class Writer:
+    """Items so far, and what was mended."""
+
     ids: Mapping[int, str]
     items: list[Item] = field(default_factory=list)
     repairs: list[Repair] = field(default_factory=list)
 
     def add(self, unit: Unit) -> None:
+        """Write a unit."""
         self.repairs += pairing_repairs(unit)
         if unit.lead:
             self.items += [*_kept(unit.lead, "before"), _message(unit.lead)]

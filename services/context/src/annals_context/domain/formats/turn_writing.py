@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 
 from annals_context.domain.events import Event, EventType
-from annals_context.domain.formats.rendering import call_ids
+from annals_context.domain.formats.rendering import Rendered, call_ids
 from annals_context.domain.formats.turns import EMPTY_TEXT, Dialogue, Said, Turn
 from annals_context.domain.model import Repair
 
@@ -34,6 +34,14 @@ class TurnWriter(ABC):
             first = turn.said[0].event
             self.repairs.append(Repair("message_empty", "", first.event_id if first else ""))
         return blocks
+
+    @abstractmethod
+    def turn(self, turn: Turn) -> Block:
+        """Return a turn."""
+
+    @abstractmethod
+    def rendered(self) -> Rendered:
+        """Return the payload."""
 
     def _said(self, said: Said) -> list[Block]:
         if said.call is not None:
