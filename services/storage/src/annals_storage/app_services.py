@@ -19,6 +19,7 @@ from annals.storage.v1 import (
 )
 from annals_common.server import ServiceSpec
 from annals_storage.app_adapters import Shared
+from annals_storage.app_context_cache import add_context_cache
 from annals_storage.app_events import add_events
 from annals_storage.app_lifecycle import lifecycle
 from annals_storage.commands.authentication import Authenticate
@@ -81,8 +82,8 @@ from annals_storage.postgres.usage import PostgresUsage
 SERVICES = tuple(
     f"annals.storage.v1.{name}Service"
     for name in (
-        *("Conversation", "Erasure", "Event", "Index", "Lifecycle", "Memory", "Provider"),
-        *("Relationship", "Search", "Tenant", "Usage"),
+        *("ContextCache", "Conversation", "Erasure", "Event", "Index", "Lifecycle", "Memory"),
+        *("Provider", "Relationship", "Search", "Tenant", "Usage"),
     )
 )
 LASTING_METHODS = frozenset({"WatchEvents"})
@@ -124,6 +125,7 @@ def service_spec(shared: Shared) -> ServiceSpec:
         _add_conversations(server, shared, access)
         add_events(server, shared, access)
         _add_records(server, shared)
+        add_context_cache(server, shared)
         _add_searches(server, shared, parameters)
         _add_lifecycle(server, shared, identity.authenticate)
 
