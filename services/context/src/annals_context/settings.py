@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
-from pydantic import Field
+from pydantic import BaseModel, Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from annals_common.settings import ServerSettings
 from annals_common.tls import ClientTlsSettings
+
+
+class CacheSettings(BaseModel):
+    """What is kept of assembled contexts."""
+
+    process_bytes: int = Field(
+        67_108_864, ge=0, description="of a process; 0: no contexts are kept anywhere"
+    )
+    ttl_seconds: float = Field(
+        900.0, gt=0, le=86_400, description="how long a process keeps a context"
+    )
+    shared: bool = Field(
+        default=True, description="share contexts with other processes, in storage"
+    )
 
 
 class ContextSettings(BaseSettings):
@@ -22,3 +36,4 @@ class ContextSettings(BaseSettings):
     server: ServerSettings = ServerSettings(address="127.0.0.1:50052")
     storage_address: str = Field("127.0.0.1:50051", description="host:port of storage")
     storage_tls: ClientTlsSettings = ClientTlsSettings()
+    cache: CacheSettings = CacheSettings()

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Sequence
 
-import grpc
 import grpc.aio
 
 from annals.storage.v1 import (
@@ -19,18 +17,13 @@ from annals.storage.v1 import (
     tenant_service_pb2,
     tenant_service_pb2_grpc,
 )
-from annals_common.errors import DeadlineExceededError
-from annals_common.interceptors.observe import REQUEST_ID_METADATA_KEY
-from annals_common.upstream import from_rpc_error
+from annals_context.clients.calls import call as _call
 from annals_context.domain.events import Event, EventType, Role
 from annals_context.domain.model import Hit
 from annals_context.ports import AgentFacts, Caller, ConversationFacts, Identity, SearchAnswer
 from annals_context.translation import EVENT_TYPE_NUMBERS, ROLE_NUMBERS, event_from
 
-SERVICE = "storage"
 MAX_PAGE = 1_000
-
-T = TypeVar("T")
 
 
 class GrpcStorage:
@@ -135,17 +128,3 @@ class GrpcStorage:
             Hit(event_from(h.event), h.score, h.chunk_start, h.chunk_end) for h in response.hits
         )
         return SearchAnswer(hits, tuple(response.degraded))
-
-
-async def _call(method: Callable[..., Awaitable[T]], request: Any, caller: Caller) -> T:
-    if caller.timeout_s is not None and caller.timeout_s <= 0:
-        raise DeadlineExceededError
-    metadata = (
-        ("authorization", caller.authorization),
-        (REQUEST_ID_METADATA_KEY, caller.request_id),
-        *caller.end_user,
-    )
-    try:
-        return await method(request, metadata=metadata, timeout=caller.timeout_s)
-    except grpc.aio.AioRpcError as error:
-        raise from_rpc_error(error, SERVICE) from error
