@@ -21,6 +21,7 @@ from annals_context.clients.shared_contexts import GrpcSharedContexts
 from annals_context.clients.storage import GrpcStorage
 from annals_context.commands.cache_options import CacheOptions
 from annals_context.commands.cached_preparing import CachedContexts
+from annals_context.commands.fallbacks import TolerantStorage, WithFallbacks
 from annals_context.commands.preparing import PrepareContext, Prepared
 from annals_context.handlers.access import KnownCallers, authenticated
 from annals_context.handlers.context import ContextHandler
@@ -67,7 +68,7 @@ class ContextApp:
 
 def _contexts(channel: grpc.aio.Channel, settings: CacheSettings) -> CachedContexts:
     return CachedContexts(
-        PrepareContext(GrpcStorage(channel), counter_for),
+        WithFallbacks(PrepareContext(TolerantStorage(GrpcStorage(channel)), counter_for)),
         GrpcSharedContexts(channel),
         Bodies(Prepared),
         count_in,
