@@ -23,11 +23,14 @@ class RunningContext:
 
 
 @asynccontextmanager
-async def running_context(storage_address: str) -> AsyncIterator[RunningContext]:
+async def running_context(
+    storage_address: str, **overrides: object
+) -> AsyncIterator[RunningContext]:
     app = ContextApp(
         ContextSettings(
             server=ServerSettings(address="127.0.0.1:0", drain_seconds=5),
             storage_address=storage_address,
+            **overrides,
         )
     )
     try:

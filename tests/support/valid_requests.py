@@ -10,6 +10,7 @@ from tests.support.appending import append, empty_conversation, ids
 from tests.support.storage import Tenant
 from tests.support.summaries import put_request, summary_of
 
+from annals.storage.v1 import context_cache_service_pb2 as cache_pb
 from annals.storage.v1 import conversation_service_pb2 as conversation_pb
 from annals.storage.v1 import erasure_service_pb2 as erasure_pb
 from annals.storage.v1 import event_service_pb2 as event_pb
@@ -374,6 +375,19 @@ VALID: dict[str, Build] = {
     "ListLargeConversations": _plain(usage_pb.ListLargeConversationsRequest),
     "CreateProviderLog": _create_provider_log,
     "ListProviderLogs": _of_conversation(provider_pb.ListProviderLogsRequest),
+    "GetCachedContext": _of_conversation(
+        cache_pb.GetCachedContextRequest,
+        request_digest=bytes(32),
+        held_state=bytes(32),
+        previous_context_version="v",
+    ),
+    "PutCachedContext": _of_conversation(
+        cache_pb.PutCachedContextRequest,
+        request_digest=bytes(32),
+        state=bytes(32),
+        context_version="v",
+        body=b"x",
+    ),
     "StoreMemory": _store_memory,
     "GetMemory": _of_memory(memory_pb.GetMemoryRequest),
     "ListMemories": _plain(memory_pb.ListMemoriesRequest),

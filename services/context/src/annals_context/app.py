@@ -10,17 +10,23 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from annals.context.v1 import context_service_pb2_grpc, format_service_pb2_grpc
 from annals_common.channels import open_aio_channel
+from annals_common.code_version import code_version
 from annals_common.errors import DependencyUnavailableError
 from annals_common.health import probed
 from annals_common.metrics import serving_metrics
 from annals_common.server import RunningServer, ServiceSpec, start_server
-from annals_context.clients.counters import counter_for
+from annals_context.clients.context_bodies import Bodies
+from annals_context.clients.counters import count_in, counter_for
+from annals_context.clients.shared_contexts import GrpcSharedContexts
 from annals_context.clients.storage import GrpcStorage
-from annals_context.commands.preparing import PrepareContext
+from annals_context.commands.cache_options import CacheOptions
+from annals_context.commands.cached_preparing import CachedContexts
+from annals_context.commands.fallbacks import TolerantStorage, WithFallbacks
+from annals_context.commands.preparing import PrepareContext, Prepared
 from annals_context.handlers.access import KnownCallers, authenticated
 from annals_context.handlers.context import ContextHandler
 from annals_context.handlers.formats import FormatHandler
-from annals_context.settings import ContextSettings
+from annals_context.settings import CacheSettings, ContextSettings
 
 SERVICES = ("annals.context.v1.ContextService", "annals.context.v1.FormatService")
 HEALTH_TIMEOUT_SECONDS = 1.5
@@ -50,7 +56,9 @@ class ContextApp:
         channel = open_aio_channel(self._settings.storage_address, credentials)
         self._stack.push_async_callback(channel.close, None)
         self._stack.enter_context(serving_metrics(server.metrics_address))
-        self._server = await start_server(_service_spec(channel), server, health)
+        contexts = _contexts(channel, self._settings.cache)
+        self._stack.push_async_callback(contexts.close)
+        self._server = await start_server(_service_spec(channel, contexts), server, health)
         self._stack.push_async_callback(self._server.drain)
 
     async def stop(self) -> None:
@@ -58,12 +66,21 @@ class ContextApp:
         await self._stack.aclose()
 
 
-def _service_spec(channel: grpc.aio.Channel) -> ServiceSpec:
-    storage = GrpcStorage(channel)
+def _contexts(channel: grpc.aio.Channel, settings: CacheSettings) -> CachedContexts:
+    return CachedContexts(
+        WithFallbacks(PrepareContext(TolerantStorage(GrpcStorage(channel)), counter_for)),
+        GrpcSharedContexts(channel),
+        Bodies(Prepared),
+        count_in,
+        CacheOptions(**dict(settings), code_version=code_version("annals_context")),
+    )
+
+
+def _service_spec(channel: grpc.aio.Channel, contexts: CachedContexts) -> ServiceSpec:
 
     def register(server: grpc.aio.Server) -> None:
         context_service_pb2_grpc.add_ContextServiceServicer_to_server(
-            ContextHandler(PrepareContext(storage, counter_for)), server
+            ContextHandler(contexts), server
         )
         format_service_pb2_grpc.add_FormatServiceServicer_to_server(
             FormatHandler(counter_for), server
@@ -72,7 +89,9 @@ def _service_spec(channel: grpc.aio.Channel) -> ServiceSpec:
     async def check() -> None:
         await _check_storage(channel)
 
-    return ServiceSpec(SERVICES, register, [authenticated(KnownCallers(storage))], check)
+    return ServiceSpec(
+        SERVICES, register, [authenticated(KnownCallers(GrpcStorage(channel)))], check
+    )
 
 
 async def _check_storage(channel: grpc.aio.Channel) -> None:

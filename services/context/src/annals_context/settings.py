@@ -19,6 +19,20 @@ class WorkerSettings(BaseModel):
     concurrency: int = Field(2, ge=1, le=100, description="jobs at a time")
 
 
+class CacheSettings(BaseModel):
+    """What is kept of assembled contexts."""
+
+    process_bytes: int = Field(
+        67_108_864, ge=0, description="of a process; 0: no contexts are kept anywhere"
+    )
+    ttl_seconds: float = Field(
+        900.0, gt=0, le=86_400, description="how long a process keeps a context"
+    )
+    shared: bool = Field(
+        default=True, description="share contexts with other processes, in storage"
+    )
+
+
 class ContextSettings(BaseSettings):
     """All settings; nested ones are joined by two underscores, as in SERVER__ADDRESS."""
 
@@ -33,3 +47,4 @@ class ContextSettings(BaseSettings):
     storage_address: str = Field("127.0.0.1:50051", description="host:port of storage")
     storage_tls: ClientTlsSettings = ClientTlsSettings()
     worker: WorkerSettings = WorkerSettings()
+    cache: CacheSettings = CacheSettings()

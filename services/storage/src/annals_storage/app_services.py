@@ -20,6 +20,7 @@ from annals_common.composition import compose
 from annals_common.server import ServiceSpec
 from annals_storage.app_adapters import Shared
 from annals_storage.app_background import add_background, worker_credentials
+from annals_storage.app_context_cache import add_context_cache
 from annals_storage.app_events import add_events
 from annals_storage.app_lifecycle import lifecycle
 from annals_storage.app_summaries import add_summaries
@@ -77,8 +78,8 @@ from annals_storage.postgres.usage import PostgresUsage
 SERVICES = tuple(
     f"annals.storage.v1.{name}Service"
     for name in (
-        *("Conversation", "Erasure", "Event", "Index", "Job", "Lifecycle", "Memory", "Provider"),
-        *("Relationship", "Search", "Summary", "Tenant", "Usage"),
+        *("ContextCache", "Conversation", "Erasure", "Event", "Index", "Job", "Lifecycle"),
+        *("Memory", "Provider", "Relationship", "Search", "Summary", "Tenant", "Usage"),
     )
 )
 LASTING_METHODS = frozenset({"WatchEvents"})
@@ -122,6 +123,7 @@ def service_spec(shared: Shared) -> ServiceSpec:
         add_events(server, shared, access)
         _add_records(server, shared)
         add_summaries(server, shared, access)
+        add_context_cache(server, shared)
         _add_searches(server, shared, parameters)
         add_background(server, shared)
         _add_lifecycle(server, shared, identity.authenticate)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from annals.context.v1 import context_service_pb2
 from annals.context.v1 import resources_pb2 as pb
 from annals_context.domain.model import DetailLevel, PayloadFormat, Section, StrategyName
+from annals_context.domain.reuse import Tier
 
 FORMATS: dict[int, PayloadFormat] = {
     pb.PAYLOAD_FORMAT_UNSPECIFIED: PayloadFormat.OPENAI_CHAT,
@@ -36,6 +38,11 @@ def strategy_number(value: StrategyName) -> Any:
 def section_number(value: Section) -> Any:
     """Return the API's number."""
     return pb.Section.Value(f"SECTION_{value.name}")
+
+
+def tier_number(value: Tier) -> Any:
+    """Return the API's number."""
+    return context_service_pb2.ContextCacheTier.Value(f"CONTEXT_CACHE_TIER_{value.name}")
 
 
 def detail_number(value: DetailLevel) -> Any:

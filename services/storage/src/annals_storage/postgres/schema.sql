@@ -746,6 +746,27 @@ ALTER TABLE ONLY annals.cold_segments FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE annals.cold_segments OWNER TO annals_owner;
 
+CREATE UNLOGGED TABLE annals.context_cache (
+    tenant_id uuid NOT NULL,
+    conversation_id uuid NOT NULL,
+    request_digest bytea NOT NULL,
+    state bytea NOT NULL,
+    context_version text NOT NULL,
+    body bytea NOT NULL,
+    body_bytes integer NOT NULL,
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    CONSTRAINT context_cache_body_bytes_check CHECK ((body_bytes > 0)),
+    CONSTRAINT context_cache_context_version_check CHECK (((char_length(context_version) >= 1) AND (char_length(context_version) <= 64))),
+    CONSTRAINT context_cache_request_digest_check CHECK ((octet_length(request_digest) = 32)),
+    CONSTRAINT context_cache_state_check CHECK ((octet_length(state) = 32))
+);
+ALTER TABLE ONLY annals.context_cache ALTER COLUMN body SET STORAGE EXTERNAL;
+
+ALTER TABLE ONLY annals.context_cache FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE annals.context_cache OWNER TO annals_owner;
+
 CREATE TABLE annals.conversations (
     tenant_id uuid NOT NULL,
     conversation_id uuid NOT NULL,
@@ -1096,6 +1117,9 @@ ALTER TABLE ONLY annals.chunks
 ALTER TABLE ONLY annals.cold_segments
     ADD CONSTRAINT cold_segments_pkey PRIMARY KEY (tenant_id, segment_id);
 
+ALTER TABLE ONLY annals.context_cache
+    ADD CONSTRAINT context_cache_pkey PRIMARY KEY (tenant_id, conversation_id, request_digest, state);
+
 ALTER TABLE ONLY annals.conversations
     ADD CONSTRAINT conversations_pkey PRIMARY KEY (tenant_id, conversation_id);
 
@@ -1178,6 +1202,8 @@ CREATE INDEX chunks_by_event ON annals.chunks USING btree (tenant_id, event_id);
 CREATE INDEX chunks_by_terms ON annals.chunks USING gin (terms) WITH (fastupdate=off);
 
 CREATE INDEX cold_segments_by_conversation ON annals.cold_segments USING btree (tenant_id, conversation_id);
+
+CREATE INDEX context_cache_by_age ON annals.context_cache USING btree (tenant_id, created_at) INCLUDE (body_bytes);
 
 CREATE INDEX conversations_by_activity ON annals.conversations USING btree (tenant_id, active_at);
 
@@ -1267,6 +1293,9 @@ ALTER TABLE ONLY annals.api_keys
 ALTER TABLE ONLY annals.attachments
     ADD CONSTRAINT attachments_tenant_id_conversation_id_fkey FOREIGN KEY (tenant_id, conversation_id) REFERENCES annals.conversations(tenant_id, conversation_id);
 
+ALTER TABLE ONLY annals.context_cache
+    ADD CONSTRAINT context_cache_tenant_id_conversation_id_fkey FOREIGN KEY (tenant_id, conversation_id) REFERENCES annals.conversations(tenant_id, conversation_id);
+
 ALTER TABLE ONLY annals.conversations
     ADD CONSTRAINT conversations_tenant_id_agent_id_fkey FOREIGN KEY (tenant_id, agent_id) REFERENCES annals.agents(tenant_id, agent_id);
 
@@ -1307,6 +1336,8 @@ ALTER TABLE annals.branches ENABLE ROW LEVEL SECURITY;
 ALTER TABLE annals.chunks ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE annals.cold_segments ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE annals.context_cache ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE annals.conversations ENABLE ROW LEVEL SECURITY;
 
@@ -1369,6 +1400,8 @@ CREATE POLICY tenant_isolation ON annals.branches TO annals_app USING ((tenant_i
 CREATE POLICY tenant_isolation ON annals.chunks TO annals_app USING ((tenant_id = annals.current_tenant())) WITH CHECK ((tenant_id = annals.current_tenant()));
 
 CREATE POLICY tenant_isolation ON annals.cold_segments TO annals_app USING ((tenant_id = annals.current_tenant())) WITH CHECK ((tenant_id = annals.current_tenant()));
+
+CREATE POLICY tenant_isolation ON annals.context_cache TO annals_app USING ((tenant_id = annals.current_tenant())) WITH CHECK ((tenant_id = annals.current_tenant()));
 
 CREATE POLICY tenant_isolation ON annals.conversations TO annals_app USING ((tenant_id = annals.current_tenant())) WITH CHECK ((tenant_id = annals.current_tenant()));
 
@@ -1480,6 +1513,8 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.append_requests TO annals_app;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.attachments TO annals_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.cold_segments TO annals_app;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.context_cache TO annals_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.conversations TO annals_app;
 
