@@ -7,7 +7,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 import pytest
-from tests.support.storage import ADMIN_KEY, RunningStorage, Tenant
+from pydantic import SecretStr
+from tests.support.storage import ADMIN_KEY, SECRETS_KEY, RunningStorage, Tenant
 
 from annals_client import AsyncAnnalsClient
 from annals_common.settings import ServerSettings
@@ -28,6 +29,7 @@ async def running_context(storage_address: str) -> AsyncIterator[RunningContext]
         ContextSettings(
             server=ServerSettings(address="127.0.0.1:0", drain_seconds=5),
             storage_address=storage_address,
+            view_key=SecretStr(SECRETS_KEY),
         )
     )
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import AsyncExitStack
 
 import grpc
@@ -10,16 +11,26 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from annals.context.v1 import context_service_pb2_grpc, format_service_pb2_grpc
 from annals_common.channels import open_aio_channel
+from annals_common.composition import compose
 from annals_common.errors import DependencyUnavailableError
 from annals_common.health import probed
 from annals_common.metrics import serving_metrics
 from annals_common.server import RunningServer, ServiceSpec, start_server
 from annals_context.clients.counters import counter_for
 from annals_context.clients.storage import GrpcStorage
+from annals_context.commands.across import GetContextFromAllConversations
+from annals_context.commands.drilling import DrillDown
 from annals_context.commands.preparing import PrepareContext
+from annals_context.commands.retrieving import Retrieval
+from annals_context.commands.snippets import GetRelevantSnippets
+from annals_context.commands.view_tokens import ViewTokens
+from annals_context.commands.whole_events import SearchAndRetrieve
 from annals_context.handlers.access import KnownCallers, authenticated
 from annals_context.handlers.context import ContextHandler
 from annals_context.handlers.formats import FormatHandler
+from annals_context.handlers.retrieval import RetrievalHandler
+from annals_context.handlers.views import ViewsHandler
+from annals_context.ports import Storage
 from annals_context.settings import ContextSettings
 
 SERVICES = ("annals.context.v1.ContextService", "annals.context.v1.FormatService")
@@ -50,7 +61,7 @@ class ContextApp:
         channel = open_aio_channel(self._settings.storage_address, credentials)
         self._stack.push_async_callback(channel.close, None)
         self._stack.enter_context(serving_metrics(server.metrics_address))
-        self._server = await start_server(_service_spec(channel), server, health)
+        self._server = await start_server(_service_spec(channel, self._settings), server, health)
         self._stack.push_async_callback(self._server.drain)
 
     async def stop(self) -> None:
@@ -58,13 +69,14 @@ class ContextApp:
         await self._stack.aclose()
 
 
-def _service_spec(channel: grpc.aio.Channel) -> ServiceSpec:
+def _service_spec(channel: grpc.aio.Channel, settings: ContextSettings) -> ServiceSpec:
     storage = GrpcStorage(channel)
+    servicer = compose(
+        context_service_pb2_grpc.ContextServiceServicer, *_context_parts(storage, settings)
+    )
 
     def register(server: grpc.aio.Server) -> None:
-        context_service_pb2_grpc.add_ContextServiceServicer_to_server(
-            ContextHandler(PrepareContext(storage, counter_for)), server
-        )
+        context_service_pb2_grpc.add_ContextServiceServicer_to_server(servicer, server)
         format_service_pb2_grpc.add_FormatServiceServicer_to_server(
             FormatHandler(counter_for), server
         )
@@ -73,6 +85,22 @@ def _service_spec(channel: grpc.aio.Channel) -> ServiceSpec:
         await _check_storage(channel)
 
     return ServiceSpec(SERVICES, register, [authenticated(KnownCallers(storage))], check)
+
+
+def _context_parts(storage: Storage, settings: ContextSettings) -> Iterable[object]:
+    """Return what ContextService is made of."""
+    prepare = PrepareContext(storage, counter_for)
+    lifetime_seconds = settings.view_lifetime_seconds
+    tokens = ViewTokens(settings.view_key_bytes, lifetime_seconds=lifetime_seconds)
+    drill = DrillDown(storage, prepare, tokens)
+    retrieval = Retrieval(storage, counter_for)
+    yield ContextHandler(prepare, drill)
+    yield ViewsHandler(drill)
+    yield RetrievalHandler(
+        GetRelevantSnippets(retrieval),
+        SearchAndRetrieve(retrieval),
+        GetContextFromAllConversations(retrieval),
+    )
 
 
 async def _check_storage(channel: grpc.aio.Channel) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from annals.context.v1 import context_service_pb2 as pb
-from annals.context.v1 import context_service_pb2_grpc as pb_grpc
 from annals_common.errors import FieldInvalidError
 from annals_common.settings import MEBIBYTE
 from annals_common.validation import (
@@ -16,8 +15,9 @@ from annals_common.validation import (
     require_uuid,
     text,
 )
+from annals_context.commands.drilling import DrillDown
 from annals_context.commands.preparing import MAX_QUERY_CHARS, Prepare, PrepareContext
-from annals_context.handlers.access import current_caller
+from annals_context.handlers.access import current_caller, current_identity
 from annals_context.handlers.enums import FORMATS, STRATEGIES
 from annals_context.handlers.output import prepared_response
 
@@ -40,11 +40,11 @@ MOST_RELEVANT_BY_DEFAULT = 200
 SNIPPET_CHARS = Choice(low=1, high=10_000, default=100)
 
 
-class ContextHandler(pb_grpc.ContextServiceServicer):
+class ContextHandler:
     """Translates; the use case is commands.preparing."""
 
-    def __init__(self, prepare: PrepareContext) -> None:
-        self._prepare = prepare
+    def __init__(self, prepare: PrepareContext, drill: DrillDown) -> None:
+        self._prepare, self._drill = prepare, drill
 
     async def PrepareContext(
         self, request: pb.PrepareContextRequest, context: Any
@@ -52,6 +52,7 @@ class ContextHandler(pb_grpc.ContextServiceServicer):
         wanted = _prepare(request)
         prepared = await self._prepare(current_caller(context), wanted)
         response = prepared_response(prepared, wanted)
+        response.view = self._drill.view_of(current_identity(), wanted, prepared)
         check_response_size(response, "budget_tokens")
         return response
 
