@@ -15,6 +15,8 @@ from annals_common.settings import ServerSettings
 from annals_context.app import ContextApp
 from annals_context.settings import ContextSettings
 
+VIEW_KEY = SecretStr(SECRETS_KEY)
+
 
 @dataclass(frozen=True, slots=True)
 class RunningContext:
@@ -24,12 +26,14 @@ class RunningContext:
 
 
 @asynccontextmanager
-async def running_context(storage_address: str) -> AsyncIterator[RunningContext]:
+async def running_context(
+    storage_address: str, view_key: SecretStr = VIEW_KEY
+) -> AsyncIterator[RunningContext]:
     app = ContextApp(
         ContextSettings(
             server=ServerSettings(address="127.0.0.1:0", drain_seconds=5),
             storage_address=storage_address,
-            view_key=SecretStr(SECRETS_KEY),
+            view_key=view_key,
         )
     )
     try:

@@ -191,7 +191,7 @@ def _least_selections(assembly: _Assembly, plan: Plan) -> Iterable[Selection]:
             yield Selection(required, current)
         yield Selection(required, _full_current(assembly))
     elif plan.mandatory and not plan.mandatory.is_required:
-        for detail in reversed(ALL_DETAILS):
+        for detail in filter(plan.mandatory.allows, reversed(ALL_DETAILS)):
             yield Selection((*required, (plan.mandatory, detail)))
     else:
         yield Selection(required)
