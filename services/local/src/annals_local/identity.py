@@ -25,7 +25,8 @@ SYSTEM_PROMPT = (
 class Identity:
     """Who acts. Ids and `api_key` are empty until storage has made them.
 
-    `secrets_key`: what storage encrypts signing secrets with, 32 bytes in base64url.
+    `secrets_key`: what storage encrypts signing secrets with, 32 bytes in base64url; `view_key`:
+    what context seals views with.
     """
 
     admin_key: str
@@ -33,6 +34,7 @@ class Identity:
     agent_id: str = ""
     api_key: str = ""
     secrets_key: str = ""
+    view_key: str = ""
 
     @property
     def admin_key_sha256(self) -> str:
@@ -43,9 +45,13 @@ class Identity:
 def load_identity(path: Path) -> Identity:
     """Read the file, or begin one with keys of its own. What an older one lacks is added."""
     noted = Identity(**{"admin_key": secrets.token_urlsafe(32), **read_json(path)})
-    if noted.secrets_key:
+    if noted.secrets_key and noted.view_key:
         return noted
-    identity = replace(noted, secrets_key=secrets.token_urlsafe(32))
+    identity = replace(
+        noted,
+        secrets_key=noted.secrets_key or secrets.token_urlsafe(32),
+        view_key=noted.view_key or secrets.token_urlsafe(32),
+    )
     write_private_json(path, asdict(identity))
     return identity
 

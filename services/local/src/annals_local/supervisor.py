@@ -99,7 +99,7 @@ class Supervisor:
             "context",
             ("annals_context.__main__", "serve"),
             paths.log("context"),
-            lambda: _context(addresses),
+            lambda: _context(addresses, identity),
         )
 
     def _storage(self, addresses: Addresses, identity: Identity) -> dict[str, str]:
@@ -118,10 +118,11 @@ async def _begin(child: Child, probe: Callable[[], Awaitable[bool]]) -> None:
     await child.ready(probe, timeout_s=START_TIMEOUT_S)
 
 
-def _context(addresses: Addresses) -> dict[str, str]:
+def _context(addresses: Addresses, identity: Identity) -> dict[str, str]:
     return {
         **_server("CONTEXT", addresses.context, addresses.context_metrics),
         "ANNALS_CONTEXT_STORAGE_ADDRESS": addresses.storage,
+        "ANNALS_CONTEXT_VIEW_KEY": identity.view_key,
     }
 
 
