@@ -101,7 +101,7 @@ class Supervisor:
             "context",
             ("annals_context.__main__", "serve"),
             paths.log("context"),
-            lambda: _context(addresses),
+            lambda: _context(addresses, identity),
         )
         yield ChildSpec(
             "worker",
@@ -117,10 +117,11 @@ class Supervisor:
         }
 
 
-def _context(addresses: Addresses) -> dict[str, str]:
+def _context(addresses: Addresses, identity: Identity) -> dict[str, str]:
     return {
         **_server("CONTEXT", addresses.context, addresses.context_metrics),
         "ANNALS_CONTEXT_STORAGE_ADDRESS": addresses.storage,
+        "ANNALS_CONTEXT_VIEW_KEY": identity.view_key,
     }
 
 

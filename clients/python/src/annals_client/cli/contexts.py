@@ -98,7 +98,7 @@ def context_command(
     elif payload_only:
         click.echo(prepared.payload, nl=False)
     else:
-        _print(prepared)
+        print_prepared(prepared)
 
 
 @click.command("count-tokens")
@@ -117,7 +117,8 @@ def count_tokens(state: State, texts: Sequence[str], model: str) -> None:
     click.echo(f"{counted.total_tokens} tokens ({_counter(counter)})")
 
 
-def _print(prepared: pb.PrepareContextResponse) -> None:
+def print_prepared(prepared: pb.PrepareContextResponse) -> None:
+    """Print a context, its ledger, its items and what it adds up to."""
     console = stdout_console()
     if console.is_terminal:
         console.print(Panel(Text(prepared.payload), title="payload", border_style="dim"))
@@ -175,6 +176,7 @@ def _print_totals(prepared: pb.PrepareContextResponse) -> None:
             "degraded": ", ".join(prepared.degraded) or "no",
             "repairs": ", ".join(repairs),
             "version": prepared.context_version,
+            "view": prepared.view,
         }
     )
 

@@ -6,6 +6,8 @@ from typing import Any
 
 from annals.context.v1 import context_service_pb2
 from annals.context.v1 import resources_pb2 as pb
+from annals_context.commands.across import Shared
+from annals_context.domain.hit_order import SnippetStrategy
 from annals_context.domain.model import DetailLevel, PayloadFormat, Section, StrategyName
 from annals_context.domain.reuse import Tier
 
@@ -22,6 +24,19 @@ STRATEGIES: dict[int, StrategyName] = {
     pb.STRATEGY_ADAPTIVE: StrategyName.ADAPTIVE,
     pb.STRATEGY_FULL: StrategyName.FULL,
     pb.STRATEGY_SNIPPET: StrategyName.SNIPPET,
+}
+
+SNIPPET_STRATEGIES: dict[int, SnippetStrategy] = {
+    pb.SNIPPET_STRATEGY_UNSPECIFIED: SnippetStrategy.MIXED,
+    pb.SNIPPET_STRATEGY_RELEVANCE: SnippetStrategy.RELEVANCE,
+    pb.SNIPPET_STRATEGY_RECENCY: SnippetStrategy.RECENCY,
+    pb.SNIPPET_STRATEGY_MIXED: SnippetStrategy.MIXED,
+}
+CONVERSATION_SCOPES: dict[int, Shared] = {
+    pb.CONVERSATION_SCOPE_UNSPECIFIED: Shared.USER,
+    pb.CONVERSATION_SCOPE_USER: Shared.USER,
+    pb.CONVERSATION_SCOPE_AGENT: Shared.AGENT,
+    pb.CONVERSATION_SCOPE_TENANT: Shared.TENANT,
 }
 
 
