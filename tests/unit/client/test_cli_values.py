@@ -130,6 +130,14 @@ class TestImport:
         assert "chat0.json: " in result.stderr
         assert "must be better" in result.stderr
 
+    def test_text_that_is_no_unicode_is_told_with_its_file(self, run, files, tmp_path):
+        (tmp_path / "odd.json").write_text('[{"role": "user", "content": "\\ud800"}]')
+
+        result = run("import", "odd.json", *files)
+
+        assert result.exit_code == 1
+        assert result.stderr == "Error: odd.json: the text is not valid Unicode (UTF-8)\n"
+
     def test_a_number_of_too_many_digits_is_said_in_plain_words(self, run, tmp_path):
         (tmp_path / "long.json").write_text(f'[{{"role": "user", "content": {DIGITS_5000}}}]')
 

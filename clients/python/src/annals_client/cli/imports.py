@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from annals_client.cli.failures import describe
+from annals_client.cli.failures import in_words
 from annals_client.cli.output import print_fields, print_json, stderr_console
 from annals_client.cli.state import State, json_option, pass_state
 from annals_client.errors import AnnalsClientError
@@ -83,10 +83,10 @@ def _named(path: Path, files: Sequence[Path]) -> Iterator[None]:
         yield
     except ImportFileError:
         raise
-    except AnnalsClientError as error:
+    except (AnnalsClientError, ValueError) as error:
         if len(files) == 1:
             raise
-        raise click.ClickException(f"{path}: {describe(error)}") from error
+        raise click.ClickException(f"{path}: {in_words(error)}") from error
 
 
 def _is_export(path: Path) -> bool:

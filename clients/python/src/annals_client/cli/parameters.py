@@ -109,5 +109,6 @@ def _why(error: Exception) -> str:
     unknown = _UNKNOWN_NAME.search(why)
     if unknown is None:
         return why
-    names = descriptor_pool.Default().FindEnumTypeByName(unknown[1]).values_by_name
-    return f"{why}; there are {', '.join(names)}"
+    known = descriptor_pool.Default().FindEnumTypeByName(unknown[1]).values
+    names = ", ".join(value.name for value in known if value.number)
+    return f"{why}; there are {names}"
