@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Any, Final, Literal
+from typing import Any
 
 from annals.context.v1 import context_service_pb2 as pb
 from annals.context.v1 import resources_pb2
@@ -42,7 +42,6 @@ MAX_SNIPPETS, SNIPPETS = 100, 5
 MAX_CONVERSATIONS, CONVERSATIONS = 20, 10
 MAX_SCOPE_IDS = 100
 MAX_OWNER_CHARS = 256
-TIMES: Final[tuple[Literal["start_time"], Literal["end_time"]]] = ("start_time", "end_time")
 
 
 class RetrievalHandler:
@@ -172,10 +171,10 @@ def _scope(scope: resources_pb2.RetrievalScope) -> RetrievalScope:
 
 
 def _times(scope: resources_pb2.RetrievalScope) -> tuple[datetime | None, datetime | None]:
-    start, end = (
-        timestamp(getattr(scope, name), f"scope.{name}") if scope.HasField(name) else None
-        for name in TIMES
+    start = (
+        timestamp(scope.start_time, "scope.start_time") if scope.HasField("start_time") else None
     )
+    end = timestamp(scope.end_time, "scope.end_time") if scope.HasField("end_time") else None
     if start is not None and end is not None and end <= start:
         raise FieldInvalidError("scope.end_time", "must be after scope.start_time", end.isoformat())
     return start, end
