@@ -65,16 +65,15 @@ def test_the_best_always_belongs_and_the_worst_never_alone(scores: list[float]):
 def test_what_does_not_fit_is_left_out_and_what_follows_is_not():
     long = Hit(placed([message("very long words " * 50)])[0], 0.9)
     short = [Hit(event, 0.5) for event in EVENTS[1:4]]
-    priced = [(hit, O200K.count(hit.event.body)) for hit in (long, *short)]
 
-    found = fitted(priced, O200K, max_tokens=7, degraded=("vector_engine",))
+    found = fitted([long, *short], O200K, max_tokens=7, degraded=("vector_engine",))
 
     assert [hit for hit, _ in found.hits] == short[:2]
     assert found.omitted == (long, short[2])
     assert found.degraded == ("vector_engine",)
     with pytest.raises(BudgetTooSmallError) as refused:
-        fitted(priced, O200K, max_tokens=1, degraded=())
-    assert refused.value.metadata["minimum_budget_tokens"] == str(priced[1][1])
+        fitted([long, *short], O200K, max_tokens=1, degraded=())
+    assert refused.value.metadata["minimum_budget_tokens"] == str(O200K.count("word 2"))
 
 
 def test_a_time_without_a_zone_is_utc():

@@ -65,7 +65,8 @@ class GetContextFromAllConversations:
         hits = _best_of_each(found.hits, wanted)
         titles = await self._titles(caller, hits)
         request = PassageRequest(
-            hits=hits,
+            # What was deleted since it was searched has no title any more.
+            hits=[hit for hit in hits if hit.event.conversation_id in titles],
             query=wanted.query,
             counter=self._retrieval.counter_for(wanted.model),
             max_tokens=wanted.max_tokens,
@@ -89,11 +90,9 @@ class GetContextFromAllConversations:
     async def _titles(self, caller: Caller, hits: Sequence[Hit]) -> dict[str, str]:
         ids = dict.fromkeys(hit.event.conversation_id for hit in hits)
         async with first_error(), asyncio.TaskGroup() as tasks:
-            reads = [
-                tasks.create_task(self._retrieval.storage.get_conversation(caller, one))
-                for one in ids
-            ]
-        return {read.result().conversation_id: read.result().title for read in reads}
+            reads = {one: tasks.create_task(self._retrieval.title(caller, one)) for one in ids}
+        titles = {one: read.result() for one, read in reads.items()}
+        return {one: title for one, title in titles.items() if title is not None}
 
 
 def _of_user(in_hand: ConversationFacts) -> RetrievalScope:

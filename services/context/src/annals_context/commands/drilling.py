@@ -9,6 +9,7 @@ from annals_common.errors import FieldInvalidError, LimitExceededError, Resource
 from annals_context.commands.fetching import events_at
 from annals_context.commands.preparing import Prepare, Prepared
 from annals_context.commands.view_tokens import View, ViewTokens
+from annals_context.domain.events import Event
 from annals_context.domain.handles import EventHandle
 from annals_context.domain.model import DetailLevel
 from annals_context.domain.pairing import is_tool_event
@@ -93,29 +94,18 @@ class DrillDown:
         for handle in handles:
             if handle.conversation_id not in ("", request.conversation_id):
                 raise ResourceNotFoundError("event", str(handle))
+        seqs = {handle.seq for handle in handles}
         found = await events_at(
-            self._storage,
-            caller,
-            request.conversation_id,
-            branch=request.branch,
-            seqs={handle.seq for handle in handles},
+            self._storage, caller, request.conversation_id, branch=request.branch, seqs=seqs
         )
         events = {event.seq: event for event in found if event.belongs_in_context}
         for i, handle in enumerate(handles):
-            event = events.get(handle.seq)
-            if event is None:
-                raise ResourceNotFoundError("event", str(handle))
-            if is_tool_event(event) and not request.include_tool_calls:
-                raise FieldInvalidError(
-                    f"handles[{i}]",
-                    "is a tool call or its result, which the context leaves out",
-                    handle,
-                )
+            _check_shown(events.get(handle.seq), handle, request, f"handles[{i}]")
 
     async def _step(self, caller: Caller, owner: Identity, view: View, request: Prepare) -> Step:
         prepared = await self._prepare(caller, request)
         items = prepared.context.items
-        self._check_required(request, (item.seq for item in items))
+        _check_required(request, (item.seq for item in items))
         kept = replace(request, pins=kept_pins(request.pins, items), required=frozenset())
         return Step(
             request=request,
@@ -125,12 +115,23 @@ class DrillDown:
             conversation_changed=prepared.conversation_version != view.conversation_version,
         )
 
-    def _check_required(self, request: Prepare, shown_seqs: Iterable[int]) -> None:
-        """Raises for what was there a moment ago and was deleted meanwhile."""
-        for seq in sorted(request.required.difference(shown_seqs)):
-            raise ResourceNotFoundError("event", str(EventHandle(seq)))
-
     def _issue(self, owner: Identity, request: Prepare, prepared: Prepared, own_query: str) -> str:
         shown = shown_levels(prepared.context.items)
         view = View(request, own_query, prepared.conversation_version, shown)
         return self._tokens.issue(owner, view)
+
+
+def _check_required(request: Prepare, shown_seqs: Iterable[int]) -> None:
+    """Raises for what was there a moment ago and was deleted meanwhile."""
+    for seq in sorted(request.required.difference(shown_seqs)):
+        raise ResourceNotFoundError("event", str(EventHandle(seq)))
+
+
+def _check_shown(event: Event | None, handle: EventHandle, request: Prepare, field: str) -> None:
+    """Raises for an event that cannot be shown."""
+    if event is None:
+        raise ResourceNotFoundError("event", str(handle))
+    if is_tool_event(event) and not request.include_tool_calls:
+        raise FieldInvalidError(
+            field, "is a tool call or its result, which the context leaves out", handle
+        )

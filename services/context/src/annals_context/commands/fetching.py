@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 
 from annals_context.commands.together import first_error
 from annals_context.domain.events import Event
@@ -22,32 +22,35 @@ async def events_at(
 
     Raises what storage raises; what is deleted, erased or of another branch is left out.
     """
-    free = asyncio.Semaphore(MAX_CONCURRENT_READS)
     wanted = frozenset(seqs)
 
     async def read(run: Sequence[int]) -> list[Event]:
-        async with free:
-            return await storage.list_between(
-                caller,
-                conversation_id,
-                branch=branch,
-                after_seq=run[0] - 1,
-                before_seq=run[-1] + 1,
-                types=(),
-            )
+        after, before = run[0] - 1, run[-1] + 1
+        found = await storage.list_between(
+            caller, conversation_id, branch=branch, after_seq=after, before_seq=before, types=()
+        )
+        return [event for event in found if event.seq in wanted]
 
-    async def read_all(runs: Iterable[Sequence[int]]) -> dict[int, Event]:
-        async with first_error(), asyncio.TaskGroup() as tasks:
-            reads = [tasks.create_task(read(run)) for run in runs]
-        pages = (task.result() for task in reads)
-        return {event.seq: event for page in pages for event in page if event.seq in wanted}
-
-    found = await read_all(runs_of(wanted))
+    found = await _read_all(read, runs_of(wanted))
     # A page ends early when its events are large: what it left out is asked for by itself.
     missing = sorted(wanted - found.keys())
     if missing and len(wanted) > 1:
-        found |= await read_all([seq] for seq in missing)
+        found |= await _read_all(read, ([seq] for seq in missing))
     return [found[seq] for seq in sorted(found)]
+
+
+async def _read_all(
+    read: Callable[[Sequence[int]], Awaitable[list[Event]]], runs: Iterable[Sequence[int]]
+) -> dict[int, Event]:
+    free = asyncio.Semaphore(MAX_CONCURRENT_READS)
+
+    async def read_one(run: Sequence[int]) -> list[Event]:
+        async with free:
+            return await read(run)
+
+    async with first_error(), asyncio.TaskGroup() as tasks:
+        reads = [tasks.create_task(read_one(run)) for run in runs]
+    return {event.seq: event for task in reads for event in task.result()}
 
 
 def runs_of(seqs: Iterable[int]) -> list[list[int]]:

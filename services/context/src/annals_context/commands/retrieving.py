@@ -43,6 +43,15 @@ class Retrieval:
         found = {place_of(event): event for read in reads for event in read.result()}
         return {place_of(hit.event): _beside(hit, found) for hit in hits}
 
+    async def title(self, caller: Caller, conversation_id: str) -> str | None:
+        """Return the title of a conversation; None when it is not there."""
+        try:
+            return (await self.storage.get_conversation(caller, conversation_id)).title
+        except AnnalsError as error:
+            if error.reason != ResourceNotFoundError.reason:
+                raise
+            return None
+
     async def _events(self, caller: Caller, conversation_id: str, seqs: set[int]) -> list[Event]:
         try:
             found = await events_at(self.storage, caller, conversation_id, branch=0, seqs=seqs)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from annals_common.errors import BudgetTooSmallError
 from annals_context.commands.retrieving import Retrieval
-from annals_context.domain.counting import Counter, available_for, margin_tokens
+from annals_context.domain.counting import Counter, available_for, margin_tokens, surely_exceeds
 from annals_context.domain.hit_order import auto_limit
 from annals_context.domain.model import CounterInfo, Hit
 from annals_context.ports import Caller, RetrievalScope
@@ -49,29 +49,42 @@ class SearchAndRetrieve:
         count = min(wanted.most_events, auto_limit([hit.score for hit in found.hits]))
         counter = self._retrieval.counter_for(wanted.model)
         chosen = found.hits[:count]
-        priced = await asyncio.to_thread(_priced, chosen, counter)
-        return fitted(priced, counter, wanted.max_tokens, found.degraded)
-
-
-def _priced(hits: Sequence[Hit], counter: Counter) -> list[tuple[Hit, int]]:
-    return [(hit, counter.count(hit.event.body)) for hit in hits]
+        return await asyncio.to_thread(fitted, chosen, counter, wanted.max_tokens, found.degraded)
 
 
 def fitted(
-    priced: Sequence[tuple[Hit, int]], counter: Counter, max_tokens: int, degraded: tuple[str, ...]
+    hits: Sequence[Hit], counter: Counter, max_tokens: int, degraded: tuple[str, ...]
 ) -> Retrieved:
     """Return the events that fit, each in its turn. Raises BudgetTooSmallError when none does."""
     margin = margin_tokens(counter, max_tokens)
     remaining, kept, omitted = max_tokens - margin, [], []
-    for hit, tokens in priced:
-        if tokens > remaining:
+    for hit in hits:
+        tokens = _tokens_within(counter, hit, remaining)
+        if tokens is None:
             omitted.append(hit)
             continue
         kept.append((hit, tokens))
         remaining -= tokens
     if omitted and not kept:
-        least_tokens = min(tokens for _, tokens in priced)
-        minimum = available_for(counter, least_tokens)
+        minimum = available_for(counter, _least_tokens(counter, omitted))
         raise BudgetTooSmallError(budget=max_tokens, minimum=minimum, field="max_tokens")
     info = CounterInfo(counter.encoding, counter.exact, margin)
     return Retrieved(tuple(kept), tuple(omitted), info, degraded)
+
+
+def _tokens_within(counter: Counter, hit: Hit, limit: int) -> int | None:
+    """Return the tokens of an event, or None when they are more; giants are not read to the end."""
+    if surely_exceeds(counter, hit.event.body, limit):
+        return None
+    tokens = counter.count(hit.event.body)
+    return tokens if tokens <= limit else None
+
+
+def _least_tokens(counter: Counter, hits: Sequence[Hit]) -> int:
+    """Return the tokens of the event that takes the fewest."""
+    shortest, *others = sorted(hits, key=lambda hit: len(hit.event.body))
+    least = counter.count(shortest.event.body)
+    for hit in others:
+        tokens = _tokens_within(counter, hit, least)
+        least = least if tokens is None else tokens
+    return least

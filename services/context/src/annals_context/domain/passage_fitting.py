@@ -110,9 +110,9 @@ def fit_passages(request: PassageRequest) -> Fitted:
 
 def _filled(request: PassageRequest) -> _Page:
     page = _Page(request, request.usable_tokens)
-    share = request.usable_tokens * HIT_SHARE_PERCENT // 100 if request.neighbours else 0
-    kept = request.usable_tokens - share if share else 0
-    _offer_hits(page, lambda: page.remaining - kept)
+    kept_percent = 100 - HIT_SHARE_PERCENT if request.neighbours else 0
+    kept_tokens = request.usable_tokens * kept_percent // 100
+    _offer_hits(page, lambda: page.remaining - kept_tokens)
     scores = {place_of(hit.event): hit.score for hit in request.hits}
     for place in list(page.placed):
         for event in request.neighbours.get(place, ()):

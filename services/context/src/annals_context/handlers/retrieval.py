@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import datetime
 from typing import Any
 
 from annals.context.v1 import context_service_pb2 as pb
@@ -158,18 +159,25 @@ def _number(value: int, field: str, high: int, default: int) -> int:
 
 def _scope(scope: resources_pb2.RetrievalScope) -> RetrievalScope:
     ids = uuids(scope.conversation_ids, "scope.conversation_ids", max_items=MAX_SCOPE_IDS)
+    start, end = _times(scope)
     return RetrievalScope(
         conversation_ids=tuple(map(str, ids)),
         agent_id=str(require_uuid(scope.agent_id, "scope.agent_id")) if scope.agent_id else "",
         user_id=text(scope.user_id, "scope.user_id", max_chars=MAX_OWNER_CHARS),
         session_id=text(scope.session_id, "scope.session_id", max_chars=MAX_OWNER_CHARS),
-        start_time=timestamp(scope.start_time, "scope.start_time")
-        if scope.HasField("start_time")
-        else None,
-        end_time=timestamp(scope.end_time, "scope.end_time")
-        if scope.HasField("end_time")
-        else None,
+        start_time=start,
+        end_time=end,
     )
+
+
+def _times(scope: resources_pb2.RetrievalScope) -> tuple[datetime | None, datetime | None]:
+    start = (
+        timestamp(scope.start_time, "scope.start_time") if scope.HasField("start_time") else None
+    )
+    end = timestamp(scope.end_time, "scope.end_time") if scope.HasField("end_time") else None
+    if start is not None and end is not None and end <= start:
+        raise FieldInvalidError("scope.end_time", "must be after scope.start_time", end.isoformat())
+    return start, end
 
 
 def _messages(passages: Iterable[Passage]) -> list[resources_pb2.Snippet]:
