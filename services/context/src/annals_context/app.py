@@ -8,21 +8,30 @@ import grpc
 import grpc.aio
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from annals.context.v1 import context_service_pb2_grpc, format_service_pb2_grpc
+from annals.context.v1 import (
+    context_service_pb2_grpc,
+    format_service_pb2_grpc,
+    summarization_service_pb2_grpc,
+)
 from annals_common.channels import open_aio_channel
+from annals_common.composition import compose
 from annals_common.errors import DependencyUnavailableError
 from annals_common.health import probed
 from annals_common.metrics import serving_metrics
 from annals_common.server import RunningServer, ServiceSpec, start_server
+from annals_context.app_summaries import summary_use_cases
 from annals_context.clients.counters import counter_for
 from annals_context.clients.storage import GrpcStorage
 from annals_context.commands.preparing import PrepareContext
 from annals_context.handlers.access import KnownCallers, authenticated
 from annals_context.handlers.context import ContextHandler
 from annals_context.handlers.formats import FormatHandler
+from annals_context.handlers.summaries import ContextSummaryHandler, SummarizationHandler
 from annals_context.settings import ContextSettings
 
-SERVICES = ("annals.context.v1.ContextService", "annals.context.v1.FormatService")
+SERVICES = tuple(
+    f"annals.context.v1.{name}Service" for name in ("Context", "Format", "Summarization")
+)
 HEALTH_TIMEOUT_SECONDS = 1.5
 
 
@@ -50,7 +59,7 @@ class ContextApp:
         channel = open_aio_channel(self._settings.storage_address, credentials)
         self._stack.push_async_callback(channel.close, None)
         self._stack.enter_context(serving_metrics(server.metrics_address))
-        self._server = await start_server(_service_spec(channel), server, health)
+        self._server = await start_server(_service_spec(channel, self._settings), server, health)
         self._stack.push_async_callback(self._server.drain)
 
     async def stop(self) -> None:
@@ -58,15 +67,22 @@ class ContextApp:
         await self._stack.aclose()
 
 
-def _service_spec(channel: grpc.aio.Channel) -> ServiceSpec:
+def _service_spec(channel: grpc.aio.Channel, settings: ContextSettings) -> ServiceSpec:
     storage = GrpcStorage(channel)
+    summaries = summary_use_cases(channel, settings.summaries)
+    servicer = compose(
+        context_service_pb2_grpc.ContextServiceServicer,
+        ContextHandler(PrepareContext(storage, counter_for)),
+        ContextSummaryHandler(summaries.get_context_summary),
+    )
 
     def register(server: grpc.aio.Server) -> None:
-        context_service_pb2_grpc.add_ContextServiceServicer_to_server(
-            ContextHandler(PrepareContext(storage, counter_for)), server
-        )
+        context_service_pb2_grpc.add_ContextServiceServicer_to_server(servicer, server)
         format_service_pb2_grpc.add_FormatServiceServicer_to_server(
             FormatHandler(counter_for), server
+        )
+        summarization_service_pb2_grpc.add_SummarizationServiceServicer_to_server(
+            SummarizationHandler(summaries.summarize), server
         )
 
     async def check() -> None:
