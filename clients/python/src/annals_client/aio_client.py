@@ -22,6 +22,7 @@ from annals_client.aio_nouns import (
     AsyncSearch,
     AsyncSearchParameters,
     AsyncSigningKeys,
+    AsyncSummaries,
     AsyncTenants,
     AsyncUsage,
 )
@@ -81,6 +82,7 @@ class AsyncAnnalsClient:
         self.search = AsyncSearch(self._transport)
         self.index = AsyncIndex(self._transport)
         self.context = AsyncContext(self._transport)
+        self.summaries = AsyncSummaries(self._transport)
         self.formats = AsyncFormats(self._transport)
         self.health = AsyncHealth(self._transport)
 

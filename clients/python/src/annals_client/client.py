@@ -30,6 +30,7 @@ from annals_client.nouns import (
     Search,
     SearchParameters,
     SigningKeys,
+    Summaries,
     Tenants,
     Usage,
 )
@@ -81,6 +82,7 @@ class AnnalsClient:
         self.search = Search(self._transport)
         self.index = Index(self._transport)
         self.context = Context(self._transport)
+        self.summaries = Summaries(self._transport)
         self.formats = Formats(self._transport)
         self.health = Health(self._transport)
 

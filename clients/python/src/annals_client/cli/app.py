@@ -27,6 +27,7 @@ from annals_client.cli.search import search
 from annals_client.cli.signing_keys import signing_key
 from annals_client.cli.state import make_state
 from annals_client.cli.status import status
+from annals_client.cli.summaries import summary
 from annals_client.cli.tenants import tenant
 from annals_client.cli.transfer import export, watch
 from annals_client.cli.turns import turn
@@ -121,6 +122,7 @@ for command in (
     search_log,
     index,
     context_command,
+    summary,
     count_tokens,
     conversation,
     usage,
