@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from annals_common.errors import AnnalsError
 from annals_context.domain.events import Event
 from annals_context.domain.material import SummaryLevel
-from annals_context.domain.summarising.blocks import MAX_HEIGHT, Block, all_blocks
+from annals_context.domain.summarising.blocks import Block, all_blocks
 from annals_context.domain.summarising.kept import KeptSummary, MadeSummary, SummaryRun
 from annals_context.domain.summarising.summarise import summary_of_events, summary_of_summaries
 from annals_context.domain.summarising.writing import LIMITS, Digest
@@ -22,6 +22,7 @@ BATCH_BLOCKS = 15
 ATTEMPTS = 3
 """How often a batch is made anew because its events changed meanwhile."""
 SOURCE_CHANGED = "SUMMARY_SOURCE_CHANGED"
+_ByLevel = list[dict[SummaryLevel, Digest]]
 
 
 @dataclass(slots=True)
@@ -59,18 +60,12 @@ class SummariseConversation:
         """Make what is missing on a branch, of the newest blocks of events `max_blocks` at most."""
         source = await self._archive.source(caller, conversation_id, branch=branch, blocks=())
         room = _Room(self._archive, caller, conversation_id, source.branch)
-        missing = await room.missing(source.head_seq)
-        bottom = [block for block in missing if not block.height]
-        cut = len(bottom) if max_blocks is None else min(max_blocks, len(bottom))
-        progress = Progress(left=bottom[: len(bottom) - cut])
+        work = _Work.of(await room.missing(source.head_seq), max_blocks)
+        progress = Progress(left=work.left)
         started_at = datetime.now(UTC)
         try:
-            for batch in _batches(bottom[len(bottom) - cut :]):
-                await self._settled(room, batch, progress)
-            for height in range(1, MAX_HEIGHT + 1):
-                for block in missing:
-                    if block.height == height and not _holds_any(block, progress.left):
-                        await self._settled(room, [block], progress)
+            for blocks in work.batches():
+                await self._settled(room, blocks, progress)
         except AnnalsError as error:
             with suppress(AnnalsError):
                 await room.keep([], progress.run(started_at, error.reason))
@@ -97,47 +92,38 @@ class SummariseConversation:
         versions = await room.versions(blocks)
         if blocks[0].height:
             parts = [part.digest for part in await room.parts(blocks[0], progress.made)]
-            digests = await asyncio.to_thread(self._merged, parts)
-            by_block = [(blocks[0], versions[0], digests)]
-            read = sum(part.tokens for part in parts)
+            digests, tokens = await asyncio.to_thread(self._merged, parts)
         else:
             events = await room.events(blocks[0].first_seq, blocks[-1].last_seq)
-            told = await asyncio.to_thread(self._told, blocks, events)
-            by_block = list(zip(blocks, versions, told, strict=True))
-            read = await asyncio.to_thread(self._tokens, events)
+            digests, tokens = await asyncio.to_thread(self._told, blocks, events)
         made = [
             MadeSummary(block, level, digest, version)
-            for block, version, digests in by_block
-            for level, digest in digests.items()
+            for block, version, by_level in zip(blocks, versions, digests, strict=True)
+            for level, digest in by_level.items()
             if digest.text
         ]
         await room.keep(made)
-        progress.input_tokens += read
+        progress.input_tokens += tokens
         return [KeptSummary(item.block, item.level, item.digest) for item in made]
 
-    def _told(
-        self, blocks: Sequence[Block], events: Sequence[Event]
-    ) -> list[dict[SummaryLevel, Digest]]:
-        return [
+    def _told(self, blocks: Sequence[Block], events: Sequence[Event]) -> tuple[_ByLevel, int]:
+        """Return the summaries of each block of events, and the tokens of those."""
+        digests = [
             {
-                level: summary_of_events(
-                    [e for e in events if block.first_seq <= e.seq <= block.last_seq],
-                    limits,
-                    self._count,
-                )
+                level: summary_of_events(_within(block, events), limits, self._count)
                 for level, limits in LIMITS.items()
             }
             for block in blocks
         ]
+        return digests, sum(self._count(event.body) for event in events)
 
-    def _merged(self, parts: Sequence[Digest]) -> dict[SummaryLevel, Digest]:
-        return {
+    def _merged(self, parts: Sequence[Digest]) -> tuple[_ByLevel, int]:
+        """Return the summaries of what was said of the parts of one block, and its tokens."""
+        digests = {
             level: summary_of_summaries(parts, limits, self._count)
             for level, limits in LIMITS.items()
         }
-
-    def _tokens(self, events: Sequence[Event]) -> int:
-        return sum(self._count(event.body) for event in events)
+        return [digests], sum(part.tokens for part in parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +188,27 @@ class _Room:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """What is to be made, bottom up, and the blocks of events that are left for another time."""
+
+    blocks: list[Block]
+    left: list[Block]
+
+    @classmethod
+    def of(cls, missing: Sequence[Block], max_blocks: int | None) -> _Work:
+        """Take the newest blocks of events and what is above them."""
+        bottom = [block for block in missing if not block.height]
+        cut = 0 if max_blocks is None else max(0, len(bottom) - max_blocks)
+        above = [b for b in missing if b.height and not _holds_any(b, bottom[:cut])]
+        return cls([*bottom[cut:], *above], bottom[:cut])
+
+    def batches(self) -> Iterator[list[Block]]:
+        """Yield what is made at once, in an order in which parts come before the whole."""
+        yield from _batches([block for block in self.blocks if not block.height])
+        yield from ([block] for block in self.blocks if block.height)
+
+
 def _batches(blocks: Sequence[Block]) -> Iterator[list[Block]]:
     """Yield neighbouring blocks together, as many as fill a page."""
     batch: list[Block] = []
@@ -212,6 +219,10 @@ def _batches(blocks: Sequence[Block]) -> Iterator[list[Block]]:
         batch.append(block)
     if batch:
         yield batch
+
+
+def _within(block: Block, events: Sequence[Event]) -> list[Event]:
+    return [event for event in events if block.first_seq <= event.seq <= block.last_seq]
 
 
 def _holds_any(block: Block, others: Sequence[Block]) -> bool:
