@@ -152,6 +152,10 @@ bench-cached-context: install ## Contexts from the cache, and prefixes that stay
 bench-formats: install ## Real agent runs to each provider's format and back (DATA=path), as JSON
 	python -m tests.bench.formats --data "$(DATA)"
 
+.PHONY: bench-summaries
+bench-summaries: install ## Summaries of LoCoMo's sessions beside lead-3 and TextRank (DATA=path), as JSON
+	python -m tests.bench.summaries --data "$(DATA)"
+
 .PHONY: bench
 bench: install ## Every bench with short settings, and what falls short (DATA=path)
 	python -m tests.bench.write --seconds 2 --rounds 2
@@ -161,6 +165,7 @@ bench: install ## Every bench with short settings, and what falls short (DATA=pa
 	python -m tests.bench.quality --data "$(DATA)" --dialogues 2 --questions 3
 	python -m tests.bench.formats --data "$(DATA)"
 	python -m tests.bench.cached_context --asks 100
+	python -m tests.bench.summaries --data "$(DATA)"
 	python -m tests.bench.summary
 
 .PHONY: clean
