@@ -16,7 +16,7 @@ from annals_context.clients.context_bodies import Bodies
 from annals_context.commands.bounded import Bounded
 from annals_context.commands.cache_options import asked
 from annals_context.commands.preparing import Prepare, Prepared
-from annals_context.domain.model import PayloadFormat, StrategyName
+from annals_context.domain.model import DetailLevel, PayloadFormat, StrategyName
 from annals_context.domain.reuse import OF_ONE_TURN, request_digest, shared_prefix
 from annals_context.ports import Caller
 
@@ -51,6 +51,10 @@ def another(value: Any) -> Any:
             return f"{value}x"
         case tuple():
             return (*value, "x")
+        case frozenset():
+            return value | {1}
+        case dict():
+            return {**value, 1: DetailLevel.FULL}
     return "x"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import AsyncExitStack
 
 import grpc
@@ -11,6 +12,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from annals.context.v1 import context_service_pb2_grpc, format_service_pb2_grpc
 from annals_common.channels import open_aio_channel
 from annals_common.code_version import code_version
+from annals_common.composition import compose
 from annals_common.errors import DependencyUnavailableError
 from annals_common.health import probed
 from annals_common.metrics import serving_metrics
@@ -19,13 +21,21 @@ from annals_context.clients.context_bodies import Bodies
 from annals_context.clients.counters import count_in, counter_for
 from annals_context.clients.shared_contexts import GrpcSharedContexts
 from annals_context.clients.storage import GrpcStorage
+from annals_context.commands.across import GetContextFromAllConversations
 from annals_context.commands.cache_options import CacheOptions
 from annals_context.commands.cached_preparing import CachedContexts
+from annals_context.commands.drilling import DrillDown
 from annals_context.commands.fallbacks import TolerantStorage, WithFallbacks
 from annals_context.commands.preparing import PrepareContext, Prepared
+from annals_context.commands.retrieving import Retrieval
+from annals_context.commands.snippets import GetRelevantSnippets
+from annals_context.commands.view_tokens import ViewTokens
+from annals_context.commands.whole_events import SearchAndRetrieve
 from annals_context.handlers.access import KnownCallers, authenticated
 from annals_context.handlers.context import ContextHandler
 from annals_context.handlers.formats import FormatHandler
+from annals_context.handlers.retrieval import RetrievalHandler
+from annals_context.handlers.views import ViewsHandler
 from annals_context.settings import CacheSettings, ContextSettings
 
 SERVICES = ("annals.context.v1.ContextService", "annals.context.v1.FormatService")
@@ -56,9 +66,13 @@ class ContextApp:
         channel = open_aio_channel(self._settings.storage_address, credentials)
         self._stack.push_async_callback(channel.close, None)
         self._stack.enter_context(serving_metrics(server.metrics_address))
-        contexts = _contexts(channel, self._settings.cache)
+        storage = GrpcStorage(channel)
+        prepare = WithFallbacks(PrepareContext(TolerantStorage(storage), counter_for))
+        contexts = _contexts(channel, prepare, self._settings.cache)
         self._stack.push_async_callback(contexts.close)
-        self._server = await start_server(_service_spec(channel, contexts), server, health)
+        parts = _context_parts(storage, prepare, contexts, self._settings)
+        spec = _service_spec(channel, storage, parts)
+        self._server = await start_server(spec, server, health)
         self._stack.push_async_callback(self._server.drain)
 
     async def stop(self) -> None:
@@ -66,9 +80,11 @@ class ContextApp:
         await self._stack.aclose()
 
 
-def _contexts(channel: grpc.aio.Channel, settings: CacheSettings) -> CachedContexts:
+def _contexts(
+    channel: grpc.aio.Channel, prepare: WithFallbacks, settings: CacheSettings
+) -> CachedContexts:
     return CachedContexts(
-        WithFallbacks(PrepareContext(TolerantStorage(GrpcStorage(channel)), counter_for)),
+        prepare,
         GrpcSharedContexts(channel),
         Bodies(Prepared),
         count_in,
@@ -76,12 +92,13 @@ def _contexts(channel: grpc.aio.Channel, settings: CacheSettings) -> CachedConte
     )
 
 
-def _service_spec(channel: grpc.aio.Channel, contexts: CachedContexts) -> ServiceSpec:
+def _service_spec(
+    channel: grpc.aio.Channel, storage: GrpcStorage, parts: Iterable[object]
+) -> ServiceSpec:
+    servicer = compose(context_service_pb2_grpc.ContextServiceServicer, *parts)
 
     def register(server: grpc.aio.Server) -> None:
-        context_service_pb2_grpc.add_ContextServiceServicer_to_server(
-            ContextHandler(contexts), server
-        )
+        context_service_pb2_grpc.add_ContextServiceServicer_to_server(servicer, server)
         format_service_pb2_grpc.add_FormatServiceServicer_to_server(
             FormatHandler(counter_for), server
         )
@@ -89,8 +106,26 @@ def _service_spec(channel: grpc.aio.Channel, contexts: CachedContexts) -> Servic
     async def check() -> None:
         await _check_storage(channel)
 
-    return ServiceSpec(
-        SERVICES, register, [authenticated(KnownCallers(GrpcStorage(channel)))], check
+    return ServiceSpec(SERVICES, register, [authenticated(KnownCallers(storage))], check)
+
+
+def _context_parts(
+    storage: GrpcStorage,
+    prepare: WithFallbacks,
+    contexts: CachedContexts,
+    settings: ContextSettings,
+) -> Iterable[object]:
+    """Return what ContextService is made of."""
+    lifetime_seconds = settings.view_lifetime_seconds
+    tokens = ViewTokens(settings.view_key_bytes, lifetime_seconds=lifetime_seconds)
+    drill = DrillDown(storage, prepare, tokens)
+    retrieval = Retrieval(storage, counter_for)
+    yield ContextHandler(contexts, drill)
+    yield ViewsHandler(drill)
+    yield RetrievalHandler(
+        GetRelevantSnippets(retrieval),
+        SearchAndRetrieve(retrieval),
+        GetContextFromAllConversations(retrieval),
     )
 
 

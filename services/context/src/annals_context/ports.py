@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Protocol
 
 from annals_context.domain.events import Event, EventType, Role
@@ -32,6 +33,10 @@ class ConversationFacts:
     agent_id: str
     event_count: int
     version: int
+    current_branch: int = 1
+    title: str = ""
+    user_id: str = ""
+    session_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +59,27 @@ class SearchAnswer:
 class Identity:
     """Whose the credentials are. `tenant_id` is empty for the installation's admin key.
 
-    `is_publishable`: an end user's browser has the key.
+    `is_publishable`: an end user's browser has the key, which is bound to `agent_id`. `user_id`,
+    `session_id`: the end user the call is made for, if any.
     """
 
     tenant_id: str
     is_publishable: bool = False
+    agent_id: str = ""
+    user_id: str = ""
+    session_id: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetrievalScope:
+    """Where to look. All conditions must hold; without any it is the whole tenant."""
+
+    conversation_ids: tuple[str, ...] = ()
+    agent_id: str = ""
+    user_id: str = ""
+    session_id: str = ""
+    start_time: datetime | None = None
+    end_time: datetime | None = None
 
 
 class Storage(Protocol):
@@ -107,6 +128,15 @@ class Storage(Protocol):
         read_your_writes: bool,
     ) -> SearchAnswer:
         """Search a branch of one conversation."""
+
+
+class RetrievalStorage(Storage, Protocol):
+    """Storage, for what looks beyond one conversation."""
+
+    async def search_scope(
+        self, caller: Caller, query: str, scope: RetrievalScope, *, limit: int
+    ) -> SearchAnswer:
+        """Search the conversations of a scope, each on its current branch."""
 
 
 class Topics(Protocol):

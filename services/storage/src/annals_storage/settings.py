@@ -10,9 +10,9 @@ from typing import Any, Literal
 from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from annals_common.keys import key_from
 from annals_common.settings import ServerSettings
 from annals_storage.domain.context_cache import CacheLimits
-from annals_storage.domain.sealing import secrets_key_from
 from annals_storage.embedding.bm25 import AUTO, fallback_language
 from annals_storage.embedding.minilm import MODEL_NAME
 
@@ -38,6 +38,9 @@ class StorageSettings(BaseSettings):
     database_max_connections: int = Field(10, ge=1, le=1000, description="size of the pool")
     statement_timeout_ms: int = Field(30_000, ge=100, description="longest statement")
     admin_key_sha256: str = Field("", description="hex SHA-256 of the installation's admin key")
+    worker_key_sha256: str = Field(
+        "", description="hex SHA-256 of the key that background workers lease jobs by"
+    )
     secrets_key: SecretStr = Field(
         SecretStr(""), description="32 bytes in base64url; encrypts what tenants' tokens rest on"
     )
@@ -100,7 +103,7 @@ class StorageSettings(BaseSettings):
             raise ValueError("is required: postgresql://annals_app:…@host/database")
         return value
 
-    @field_validator("admin_key_sha256")
+    @field_validator("admin_key_sha256", "worker_key_sha256")
     @classmethod
     def _check_hash(cls, value: str) -> str:
         if value and not _SHA256_HEX.fullmatch(value):
@@ -111,7 +114,7 @@ class StorageSettings(BaseSettings):
     @classmethod
     def _check_secrets_key(cls, value: SecretStr) -> SecretStr:
         if value.get_secret_value():
-            secrets_key_from(value.get_secret_value())
+            key_from(value.get_secret_value())
         return value
 
     @field_validator("bm25_language")
@@ -158,7 +161,12 @@ class StorageSettings(BaseSettings):
     def secrets_key_bytes(self) -> bytes | None:
         """The key as bytes, or None when there is none."""
         encoded = self.secrets_key.get_secret_value()
-        return secrets_key_from(encoded) if encoded else None
+        return key_from(encoded) if encoded else None
+
+    @property
+    def worker_key_hash(self) -> bytes | None:
+        """The hash as bytes, or None when there is no worker key."""
+        return bytes.fromhex(self.worker_key_sha256) if self.worker_key_sha256 else None
 
     @property
     def admin_key_hash(self) -> bytes | None:

@@ -27,8 +27,9 @@ def prepare(
     previous_context_version: str = "",
     timeout: float | None = None,
 ) -> Call[pb.PrepareContextResponse]:
-    """Build a context. `payload_format`: openai-chat or text; `strategy`: adaptive, full, snippet.
+    """Build a context. `strategy`: adaptive, full, snippet.
 
+    `payload_format`: openai-chat, openai-responses, anthropic-messages, gemini-contents or text.
     `branch` 0: the current one. `previous_context_version`: what to compare it with; the answer's
     `shared_prefix_tokens` says how much of it a provider that caches prompts has read already.
 

@@ -6,7 +6,7 @@ import grpc.aio
 
 from annals.storage.v1 import context_cache_service_pb2 as pb
 from annals.storage.v1 import context_cache_service_pb2_grpc as pb_grpc
-from annals_context.clients.calls import call
+from annals_context.clients.calling import call
 from annals_context.ports import CachedAnswer, Caller, ContextToKeep
 
 

@@ -42,8 +42,15 @@ def request_digest(
     Raises TypeError for a field that has no one form as JSON.
     """
     fields = {name: value for name, value in asdict(request).items() if name not in without}
-    text = json.dumps([code_version, type(request).__name__, fields], sort_keys=True)
+    identity = [code_version, type(request).__name__, fields]
+    text = json.dumps(identity, sort_keys=True, default=_plain)
     return hashlib.sha256(text.encode()).digest()
+
+
+def _plain(value: object) -> list[object]:
+    if isinstance(value, frozenset):
+        return sorted(value)
+    raise TypeError(f"{type(value).__name__} has no one form as JSON")
 
 
 def shared_prefix(one: str, other: str) -> str:

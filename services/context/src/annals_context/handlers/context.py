@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from annals.context.v1 import context_service_pb2 as pb
-from annals.context.v1 import context_service_pb2_grpc as pb_grpc
 from annals_common.errors import FieldInvalidError
 from annals_common.settings import MEBIBYTE
 from annals_common.validation import (
@@ -18,8 +17,9 @@ from annals_common.validation import (
     text,
 )
 from annals_context.commands.cached_preparing import CachedContexts
+from annals_context.commands.drilling import DrillDown
 from annals_context.commands.preparing import MAX_QUERY_CHARS, Prepare
-from annals_context.handlers.access import current_caller
+from annals_context.handlers.access import current_caller, current_identity
 from annals_context.handlers.enums import FORMATS, STRATEGIES
 from annals_context.handlers.output import add_reuse, prepared_response
 
@@ -43,11 +43,11 @@ MOST_RELEVANT_BY_DEFAULT = 200
 SNIPPET_CHARS = Choice(low=1, high=10_000, default=100)
 
 
-class ContextHandler(pb_grpc.ContextServiceServicer):
+class ContextHandler:
     """Translates; the use case is commands.preparing, behind commands.cached_preparing."""
 
-    def __init__(self, prepare: CachedContexts) -> None:
-        self._prepare = prepare
+    def __init__(self, prepare: CachedContexts, drill: DrillDown) -> None:
+        self._prepare, self._drill = prepare, drill
 
     async def PrepareContext(
         self, request: pb.PrepareContextRequest, context: Any
@@ -56,6 +56,7 @@ class ContextHandler(pb_grpc.ContextServiceServicer):
         served = await self._prepare(current_caller(context), wanted, _previous_version(request))
         response = prepared_response(served.prepared, wanted)
         add_reuse(response, served.reuse)
+        response.view = self._drill.view_of(current_identity(), wanted, served.prepared)
         check_response_size(response, "budget_tokens")
         return response
 

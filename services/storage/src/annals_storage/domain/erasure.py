@@ -18,7 +18,6 @@ ERASED_KINDS = (
     "append_requests",
     "attachments",
     "branches",
-    "cached_contexts",
     "chunks",
     "cold_objects",
     "cold_segments",
@@ -39,12 +38,14 @@ ERASED_KINDS = (
     "usage",
     "vectors",
 )
+"""What every receipt counts."""
+LATER_KINDS = ("cached_contexts", "summaries", "summary_runs")
+"""Counted since the first receipts were written, whose digests must go on to match: counted where
+the erasure looked for them.
+"""
+VERIFIED_KINDS = (*ERASED_KINDS, *LATER_KINDS)
 """Everything an erasure takes away and a verification looks for."""
 RECEIPT_KINDS = (*ERASED_KINDS, COPIES_IN_FORKS)
-LATER_KINDS = frozenset({"cached_contexts"})
-"""Receipts that were digested before these existed must still match: they are in a receipt only
-where they were counted.
-"""
 
 Counts = Mapping[str, int]
 
@@ -71,8 +72,8 @@ class Receipt:
     digest: str = ""
 
     def full_counts(self) -> dict[str, int]:
-        """Return the count of every kind, zeros too, by name; see `LATER_KINDS`."""
-        kinds = (set(RECEIPT_KINDS) - LATER_KINDS) | (LATER_KINDS & set(self.counts))
+        """Return the count of every kind the erasure looked for, zeros too, by name."""
+        kinds = {*RECEIPT_KINDS, *(kind for kind in LATER_KINDS if kind in self.counts)}
         return {kind: int(self.counts.get(kind, 0)) for kind in sorted(kinds)}
 
     def completed(self, at: datetime) -> Receipt:

@@ -50,6 +50,14 @@ gone_segments AS (
   DELETE FROM annals.cold_segments
   WHERE tenant_id = %(tenant_id)s AND conversation_id = %(conversation_id)s RETURNING 1
 ),
+gone_summaries AS (
+  DELETE FROM annals.summaries
+  WHERE tenant_id = %(tenant_id)s AND conversation_id = %(conversation_id)s RETURNING 1
+),
+gone_summary_runs AS (
+  DELETE FROM annals.summary_runs
+  WHERE tenant_id = %(tenant_id)s AND conversation_id = %(conversation_id)s RETURNING 1
+),
 gone_conversation AS (
   DELETE FROM annals.conversations
   WHERE tenant_id = %(tenant_id)s AND conversation_id = %(conversation_id)s RETURNING 1
@@ -82,4 +90,6 @@ SELECT (SELECT count(*) FROM gone_branches) AS branches,
        (SELECT count(*) FROM gone_search_log) AS search_log,
        (SELECT count(*) FROM gone_contexts) AS cached_contexts,
        (SELECT count(*) FROM gone_segments) AS cold_segments,
+       (SELECT count(*) FROM gone_summaries) AS summaries,
+       (SELECT count(*) FROM gone_summary_runs) AS summary_runs,
        (SELECT count(*) FROM gone_conversation) AS conversations

@@ -19,5 +19,7 @@ SELECT (SELECT count(*) FROM annals.agents WHERE tenant_id = %(tenant_id)s) AS a
        (SELECT count(*) FROM annals.search_parameters WHERE tenant_id = %(tenant_id)s) AS search_parameters,
        (SELECT count(*) FROM annals.session_merges WHERE tenant_id = %(tenant_id)s) AS session_merges,
        (SELECT count(*) FROM annals.signing_keys WHERE tenant_id = %(tenant_id)s) AS signing_keys,
+       (SELECT count(*) FROM annals.summaries WHERE tenant_id = %(tenant_id)s) AS summaries,
+       (SELECT count(*) FROM annals.summary_runs WHERE tenant_id = %(tenant_id)s) AS summary_runs,
        (SELECT count(*) FROM annals.tenants WHERE tenant_id = %(tenant_id)s) AS tenants,
        (SELECT count(*) FROM annals.usage_daily WHERE tenant_id = %(tenant_id)s) AS usage

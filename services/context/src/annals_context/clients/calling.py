@@ -1,4 +1,4 @@
-"""Calls to storage with the caller's own credentials."""
+"""One call of storage, with the caller's own credentials and what is left of its time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 async def call(method: Callable[..., Awaitable[T]], request: Any, caller: Caller) -> T:
-    """Call within what is left of the deadline. Raises AnnalsError as storage did."""
+    """Raises AnnalsError as storage did."""
     if caller.timeout_s is not None and caller.timeout_s <= 0:
         raise DeadlineExceededError
     metadata = (
