@@ -13,11 +13,13 @@ from tests.support.indexing import indexed
 from tests.support.raw import failure
 from tests.support.scratch import run
 from tests.support.storage import RunningStorage, Tenant, fresh_tenant
+from tests.support.summaries import put, summary_of
 
 from annals.storage.v1 import context_cache_service_pb2 as pb
 from annals.storage.v1 import erasure_service_pb2 as erasure_pb
 from annals.storage.v1 import event_service_pb2 as event_pb
 from annals.storage.v1 import resources_pb2 as res
+from annals.storage.v1 import summary_service_pb2 as summary_pb
 from annals.storage.v1 import tenant_service_pb2 as tenant_pb
 from annals_client import user
 from annals_local.postgres import LocalPostgres
@@ -98,6 +100,15 @@ class TestState:
             _update_agent,
             _rename,
         ):
+            await change(room)
+            states.append(await room.settled())
+            assert (await room.get()).body == b"", change
+
+        assert len(set(states)) == len(states)
+
+    async def test_summaries_that_come_and_go_make_another_state(self, room: Room) -> None:
+        states = [await room.keep()]
+        for change in (_summarise, _summarise, _delete_summary):
             await change(room)
             states.append(await room.settled())
             assert (await room.get()).body == b"", change
@@ -185,6 +196,18 @@ async def _revert(room: Room) -> None:
         conversation_id=room.conversation_id, event_id=room.event_ids[0]
     )
     await room.tenant.raw.call("RevertToEvent", request)
+
+
+async def _summarise(room: Room) -> None:
+    await put(room.tenant, room.conversation_id, summary_of(1, 2))
+
+
+async def _delete_summary(room: Room) -> None:
+    request = summary_pb.ListSummariesRequest(conversation_id=room.conversation_id)
+    [stored] = (await room.tenant.raw.call("ListSummaries", request)).summaries
+    await room.tenant.raw.call(
+        "DeleteSummary", summary_pb.DeleteSummaryRequest(summary_id=stored.summary_id)
+    )
 
 
 async def _update_agent(room: Room) -> None:
