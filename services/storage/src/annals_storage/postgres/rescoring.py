@@ -7,11 +7,13 @@ from datetime import datetime
 from uuid import UUID
 
 import numpy as np
-from psycopg.rows import DictRow
 
 from annals_storage.domain.events import Role
 from annals_storage.domain.search import Candidate, DenseVector
 from annals_storage.postgres.database import Database, sql
+from annals_storage.postgres.rows import uuid_array_text
+
+_ROLES: dict[str | None, Role | None] = {None: None, **{role.value: role for role in Role}}
 
 
 class PostgresRescoring:
@@ -24,9 +26,12 @@ class PostgresRescoring:
         self, tenant_id: UUID, chunk_ids: Sequence[UUID]
     ) -> dict[UUID, Candidate]:
         """Return the candidates by chunk id; chunks that are gone are missing."""
-        params = {"tenant_id": tenant_id, "chunk_ids": list(chunk_ids)}
-        [rows] = await self._database.run(tenant_id, (sql("get_rescoring"), params))
-        return {row["chunk_id"]: _candidate(row) for row in rows}
+        params = {"tenant_id": tenant_id, "chunk_ids": uuid_array_text(chunk_ids)}
+        rows = await self._database.run_binary(tenant_id, sql("get_rescoring"), params)
+        return {
+            chunk_id: Candidate(token_signs, author_name, _ROLES[role], *others)
+            for chunk_id, token_signs, author_name, role, *others in rows
+        }
 
     async def get_newest_time(
         self, tenant_id: UUID, conversation_ids: Sequence[UUID]
@@ -47,13 +52,3 @@ class PostgresRescoring:
             row["chunk_id"]: np.frombuffer(row["embedding"], np.dtype("<f2")).astype(np.float32)
             for row in rows
         }
-
-
-def _candidate(row: DictRow) -> Candidate:
-    return Candidate(
-        token_signs=row["token_signs"],
-        author_name=row["author_name"],
-        role=Role(row["role"]) if row["role"] else None,
-        token_count=row["token_count"],
-        event_time=row["event_time"],
-    )

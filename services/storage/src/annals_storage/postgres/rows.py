@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
+from uuid import UUID
 
 from psycopg.rows import DictRow
 
@@ -91,3 +92,8 @@ def signing_key_from(row: DictRow) -> SigningKey:
 def array_text(numbers: Sequence[int]) -> str:
     """Return whole numbers as PostgreSQL writes an array of them."""
     return "{" + ",".join(map(str, numbers)) + "}"
+
+
+def uuid_array_text(ids: Iterable[UUID]) -> str:
+    """Return ids as PostgreSQL reads an array of them; psycopg looks at each for longer."""
+    return "{" + ",".join([f"{one.int:032x}" for one in ids]) + "}"
