@@ -8,12 +8,9 @@ from uuid import UUID
 
 import numpy as np
 
-from annals_storage.domain.events import Role
 from annals_storage.domain.search import Candidate, DenseVector
 from annals_storage.postgres.database import Database, sql
-from annals_storage.postgres.rows import uuid_array_text
-
-_ROLES: dict[str | None, Role | None] = {None: None, **{role.value: role for role in Role}}
+from annals_storage.postgres.rows import ROLES, uuid_array_text
 
 
 class PostgresRescoring:
@@ -29,7 +26,7 @@ class PostgresRescoring:
         params = {"tenant_id": tenant_id, "chunk_ids": uuid_array_text(chunk_ids)}
         rows = await self._database.run_binary(tenant_id, sql("get_rescoring"), params)
         return {
-            chunk_id: Candidate(token_signs, author_name, _ROLES[role], *others)
+            chunk_id: Candidate(token_signs, author_name, ROLES[role], *others)
             for chunk_id, token_signs, author_name, role, *others in rows
         }
 

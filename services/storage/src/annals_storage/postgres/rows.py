@@ -15,6 +15,11 @@ from annals_storage.domain.ownership import EndUserMode
 from annals_storage.domain.signing import SigningAlgorithm, SigningKey
 from annals_storage.domain.tenancy import Agent, ApiKey, Tenant
 
+# A page has a thousand of each, and calling an enumeration looks its members up slowly.
+_TYPES = {kind.value: kind for kind in EventType}
+_STATUSES = {status.value: status for status in EventStatus}
+ROLES: dict[str | None, Role | None] = {None: None, **{role.value: role for role in Role}}
+
 
 def event_from(row: DictRow) -> Event:
     """Map a row that holds every column of the table events."""
@@ -33,7 +38,7 @@ def event_from(row: DictRow) -> Event:
         metadata=row["metadata"] or {},
         branch=row["branch"],
         turn_id=row["turn_id"],
-        status=EventStatus(row["status"]),
+        status=_STATUSES[row["status"]],
         version=row["version"],
         edited_at=row["edited_at"],
         deleted_at=row["deleted_at"],
@@ -46,8 +51,8 @@ def event_from(row: DictRow) -> Event:
 
 def _body_from(row: DictRow) -> EventBody:
     return EventBody(
-        type=EventType(row["type"]),
-        role=Role(row["role"]) if row["role"] else None,
+        type=_TYPES[row["type"]],
+        role=ROLES[row["role"]],
         content=row["content"],
         author_name=row["author_name"],
         tool_call_id=row["tool_call_id"],
