@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import regex  # type: ignore[import-untyped]
 
 ELLIPSIS = "…"
@@ -35,13 +37,22 @@ def best_sentence(text: str, start: int, end: int, query: str) -> int:
 
     Sentences that share equally many count by their place; without a shared word it is `start`.
     """
-    wanted = set(_words(query))
+    sentences = list(_SENTENCE.finditer(text, start, max(start, end)))
+    if len(sentences) == 1 and sentences[0].start() == start:
+        return start
+    wanted = _words_of_query(query)
     best, most = start, 0
-    for sentence in _SENTENCE.finditer(text, start, max(start, end)):
+    for sentence in sentences:
         shared = len(wanted.intersection(_words(sentence.group())))
         if shared > most:
             best, most = sentence.start(), shared
     return best
+
+
+@lru_cache(maxsize=8)
+def _words_of_query(query: str) -> frozenset[str]:
+    """Return the words all hits of a search are compared with."""
+    return frozenset(_words(query))
 
 
 def _words(text: str) -> list[str]:
