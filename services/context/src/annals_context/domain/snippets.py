@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
 
 import regex  # type: ignore[import-untyped]
@@ -37,25 +38,32 @@ def best_sentence(text: str, start: int, end: int, query: str) -> int:
 
     Sentences that share equally many count by their place; without a shared word it is `start`.
     """
-    sentences = list(_SENTENCE.finditer(text, start, max(start, end)))
-    if len(sentences) == 1 and sentences[0].start() == start:
+    spans = list(sentences(text, start, end))
+    if len(spans) == 1 and spans[0][0] == start:
         return start
     wanted = _words_of_query(query)
     best, most = start, 0
-    for sentence in sentences:
-        shared = len(wanted.intersection(_words(sentence.group())))
+    for begin, stop in spans:
+        shared = len(wanted.intersection(words(text[begin:stop])))
         if shared > most:
-            best, most = sentence.start(), shared
+            best, most = begin, shared
     return best
 
 
 @lru_cache(maxsize=8)
 def _words_of_query(query: str) -> frozenset[str]:
     """Return the words all hits of a search are compared with."""
-    return frozenset(_words(query))
+    return frozenset(words(query))
 
 
-def _words(text: str) -> list[str]:
+def sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Return where the sentences of `text[start:end]` begin and end."""
+    for sentence in _SENTENCE.finditer(text, start, max(start, end)):
+        yield sentence.span()
+
+
+def words(text: str) -> list[str]:
+    """Return the words of a text that say something, by their length, in small letters."""
     return [word.casefold() for word in _WORD.findall(text)]
 
 
