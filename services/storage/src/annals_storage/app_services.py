@@ -16,6 +16,7 @@ from annals.storage.v1 import (
     tenant_service_pb2_grpc,
     usage_service_pb2_grpc,
 )
+from annals_common.composition import compose
 from annals_common.server import ServiceSpec
 from annals_storage.app_adapters import Shared
 from annals_storage.app_background import add_background, worker_credentials
@@ -43,7 +44,6 @@ from annals_storage.domain.sealing import SecretBox
 from annals_storage.handlers.access import Access, authenticated
 from annals_storage.handlers.agents import AgentHandler
 from annals_storage.handlers.api_keys import ApiKeyHandler
-from annals_storage.handlers.composition import compose
 from annals_storage.handlers.conversation_status import ConversationStatusHandler
 from annals_storage.handlers.conversations import ConversationHandler
 from annals_storage.handlers.forks import ForkHandler

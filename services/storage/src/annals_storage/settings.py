@@ -10,8 +10,8 @@ from typing import Any, Literal
 from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from annals_common.keys import key_from
 from annals_common.settings import ServerSettings
-from annals_storage.domain.sealing import secrets_key_from
 from annals_storage.embedding.bm25 import AUTO, fallback_language
 from annals_storage.embedding.minilm import MODEL_NAME
 
@@ -104,7 +104,7 @@ class StorageSettings(BaseSettings):
     @classmethod
     def _check_secrets_key(cls, value: SecretStr) -> SecretStr:
         if value.get_secret_value():
-            secrets_key_from(value.get_secret_value())
+            key_from(value.get_secret_value())
         return value
 
     @field_validator("bm25_language")
@@ -142,7 +142,7 @@ class StorageSettings(BaseSettings):
     def secrets_key_bytes(self) -> bytes | None:
         """The key as bytes, or None when there is none."""
         encoded = self.secrets_key.get_secret_value()
-        return secrets_key_from(encoded) if encoded else None
+        return key_from(encoded) if encoded else None
 
     @property
     def worker_key_hash(self) -> bytes | None:

@@ -46,6 +46,8 @@ from annals_common.errors.requests import (
     ResourceNotFoundError,
     SeqMismatchError,
     VersionMismatchError,
+    ViewExpiredError,
+    ViewInvalidError,
 )
 
 __all__ = [
@@ -80,6 +82,8 @@ __all__ = [
     "UserTokenInvalidError",
     "UserTokenRequiredError",
     "VersionMismatchError",
+    "ViewExpiredError",
+    "ViewInvalidError",
     "WatcherTooSlowError",
     "echo",
 ]
