@@ -34,7 +34,7 @@ OWN = frozenset(
     (
         *("GetConversation", "EndConversation", "DeleteConversation"),
         *("AppendEvents", "StreamAppendEvents", "GetEvent", "BatchGetEvents", "ListEvents"),
-        *("ListPeriod", "WatchEvents"),
+        *("ListPeriod", "WatchEvents", "ListTopics", "ListTopicEvents", "ListTopicPeriods"),
     )
 )
 """What end users do with a conversation of theirs."""

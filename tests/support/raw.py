@@ -25,6 +25,7 @@ from annals.storage.v1 import (
     relationship_service_pb2,
     search_service_pb2,
     tenant_service_pb2,
+    topic_service_pb2,
     usage_service_pb2,
 )
 from annals_common.errors import MAX_ECHOED_VALUE_CHARS
@@ -41,6 +42,7 @@ MODULES = (
     relationship_service_pb2,
     search_service_pb2,
     tenant_service_pb2,
+    topic_service_pb2,
     usage_service_pb2,
 )
 STREAMING = frozenset(

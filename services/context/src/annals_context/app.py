@@ -10,16 +10,19 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from annals.context.v1 import context_service_pb2_grpc, format_service_pb2_grpc
 from annals_common.channels import open_aio_channel
+from annals_common.composition import compose
 from annals_common.errors import DependencyUnavailableError
 from annals_common.health import probed
 from annals_common.metrics import serving_metrics
 from annals_common.server import RunningServer, ServiceSpec, start_server
 from annals_context.clients.counters import counter_for
 from annals_context.clients.storage import GrpcStorage
+from annals_context.clients.topics import GrpcTopics
 from annals_context.commands.preparing import PrepareContext
 from annals_context.handlers.access import KnownCallers, authenticated
 from annals_context.handlers.context import ContextHandler
 from annals_context.handlers.formats import FormatHandler
+from annals_context.handlers.topics import TopicHandler
 from annals_context.settings import ContextSettings
 
 SERVICES = ("annals.context.v1.ContextService", "annals.context.v1.FormatService")
@@ -63,7 +66,12 @@ def _service_spec(channel: grpc.aio.Channel) -> ServiceSpec:
 
     def register(server: grpc.aio.Server) -> None:
         context_service_pb2_grpc.add_ContextServiceServicer_to_server(
-            ContextHandler(PrepareContext(storage, counter_for)), server
+            compose(
+                context_service_pb2_grpc.ContextServiceServicer,
+                ContextHandler(PrepareContext(storage, counter_for)),
+                TopicHandler(GrpcTopics(channel)),
+            ),
+            server,
         )
         format_service_pb2_grpc.add_FormatServiceServicer_to_server(
             FormatHandler(counter_for), server

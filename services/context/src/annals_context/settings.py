@@ -19,6 +19,13 @@ class WorkerSettings(BaseModel):
     concurrency: int = Field(2, ge=1, le=100, description="jobs at a time")
 
 
+class TopicSettings(BaseModel):
+    """How events are clustered into topics, by workers."""
+
+    threshold: float = Field(0.5, ge=0, le=1, description="mean cosine within a topic")
+    min_events: int = Field(4, ge=2, description="fewer make no topic")
+
+
 class ContextSettings(BaseSettings):
     """All settings; nested ones are joined by two underscores, as in SERVER__ADDRESS."""
 
@@ -33,3 +40,4 @@ class ContextSettings(BaseSettings):
     storage_address: str = Field("127.0.0.1:50051", description="host:port of storage")
     storage_tls: ClientTlsSettings = ClientTlsSettings()
     worker: WorkerSettings = WorkerSettings()
+    topics: TopicSettings = TopicSettings()

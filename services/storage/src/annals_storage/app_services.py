@@ -80,7 +80,7 @@ SERVICES = tuple(
     f"annals.storage.v1.{name}Service"
     for name in (
         *("Conversation", "Erasure", "Event", "Index", "Job", "Lifecycle", "Memory", "Provider"),
-        *("Relationship", "Search", "Tenant", "Usage"),
+        *("Relationship", "Search", "Tenant", "Topic", "Usage"),
     )
 )
 LASTING_METHODS = frozenset({"WatchEvents"})

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from annals.context.v1 import context_service_pb2 as pb
-from annals.context.v1 import context_service_pb2_grpc as pb_grpc
 from annals_common.errors import FieldInvalidError
 from annals_common.settings import MEBIBYTE
 from annals_common.validation import (
@@ -40,7 +39,7 @@ MOST_RELEVANT_BY_DEFAULT = 200
 SNIPPET_CHARS = Choice(low=1, high=10_000, default=100)
 
 
-class ContextHandler(pb_grpc.ContextServiceServicer):
+class ContextHandler:
     """Translates; the use case is commands.preparing."""
 
     def __init__(self, prepare: PrepareContext) -> None:

@@ -9,4 +9,7 @@ SELECT (SELECT count(*) FROM annals.events
        (SELECT count(*) FROM annals.relationships
         WHERE tenant_id = %(tenant_id)s
           AND ((source_kind = 'event' AND source_id = %(event_id)s::text)
-               OR (target_kind = 'event' AND target_id = %(event_id)s::text))) AS relationships
+               OR (target_kind = 'event' AND target_id = %(event_id)s::text))) AS relationships,
+       (SELECT count(*) FROM annals.events AS e
+        JOIN annals.topic_members AS m USING (tenant_id, conversation_id, seq)
+        WHERE e.tenant_id = %(tenant_id)s AND e.event_id = %(event_id)s) AS topics
