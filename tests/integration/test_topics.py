@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
+from uuid import UUID, uuid4
 
 import pytest
 from tests.support.appending import append, ids
+from tests.support.cli import Run
 from tests.support.context import running_context
 from tests.support.raw import Raw, failure
-from tests.support.scratch import run
+from tests.support.scratch import run as run_sql
 from tests.support.storage import RunningStorage, Tenant, fresh_tenant
 from tests.support.topics import (
     BREAD,
@@ -17,6 +19,7 @@ from tests.support.topics import (
     clustered,
     clustering,
     events_of,
+    plant_topic,
     topics_of,
     turns,
 )
@@ -28,9 +31,17 @@ from annals.storage.v1 import event_service_pb2 as event_pb
 from annals.storage.v1 import topic_service_pb2 as pb
 from annals_client import user
 from annals_common.channels import open_aio_channel
+from annals_common.errors import JobLeaseLostError
+from annals_common.principal import JobLease
 from annals_context.clients.topics import GrpcTopics
+from annals_context.domain import topic_work
 from annals_context.ports import Caller
 from annals_local.postgres import LocalPostgres
+from annals_storage.domain.jobs import read_token
+from annals_storage.domain.topics import NewTopic, TopicLine, WholeAssignment
+from annals_storage.postgres.topics import PostgresClustering
+
+_TOGETHER = "SELECT event_count FROM annals.topic_runs WHERE conversation_id = %s"
 
 
 @pytest.fixture
@@ -209,10 +220,99 @@ async def test_nothing_of_a_lost_lease_is_written(
         apply.versions[1] = 0
         wrong = await failure(raw.call("ApplyTopics", apply))
         apply.versions[1] = 1
-        run(own_postgres.admin_url, "UPDATE annals.jobs SET leased_until = now()")
+        run_sql(own_postgres.admin_url, "UPDATE annals.jobs SET leased_until = now()")
         lost = await failure(raw.call("ApplyTopics", apply))
 
     found = await topics_of(own_tenant.raw, stored.conversation_id)
     assert [(topic.label, topic.event_count) for topic in found] == [("l", 1)]
     assert wrong.fields == ("versions[1]",)
     assert lost.reason == "CREDENTIALS_INVALID"
+
+
+async def test_new_events_join_the_topics_there_are(
+    own_tenant: Tenant,
+    own_postgres: LocalPostgres,
+    talk: tuple[str, list[str]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    room, _ = talk
+    before = await topics_of(own_tenant.raw, room)
+    monkeypatch.setattr(topic_work, "SMALL_EVENTS", 5)
+    await append(own_tenant.raw, room, user("Is berth nine of the harbour free for the ferry?"))
+    await clustered(own_tenant, own_postgres)
+
+    found = {topic.topic_id: topic.event_count for topic in await topics_of(own_tenant.raw, room)}
+    [together] = run_sql(own_postgres.admin_url, _TOGETHER, [room])
+
+    assert set(found) == {topic.topic_id for topic in before}
+    assert sorted(found.values()) == [5, 6]
+    # Not clustered as a whole, which ten events were.
+    assert together["event_count"] == 10
+
+
+async def test_go_with_their_conversation(
+    storage: RunningStorage, tenant: Tenant, postgres: LocalPostgres
+) -> None:
+    stored = await append(tenant.raw, "", user("soon gone"))
+    room = stored.conversation_id
+    await plant_topic(storage, tenant, room)
+
+    erased = await tenant.client.erasure.conversation(room)
+    verify = erasure_pb.VerifyErasureRequest(receipt_id=erased.receipt_id)
+    answer = await tenant.raw.call("VerifyErasure", verify)
+
+    counts = {each.kind: each.count for each in erased.counts}
+    left = [
+        table
+        for table in ("topics", "topic_members", "topic_days", "topic_runs", "jobs")
+        if run_sql(postgres.admin_url, f"SELECT FROM annals.{table} WHERE tenant_id = %s", [
+            tenant.tenant_id])
+    ]  # fmt: skip
+    assert (counts["topics"], answer.verified, left) == (1, True, [])
+
+
+async def test_the_command_lists_and_shows_them(
+    storage: RunningStorage, tenant: Tenant, run: Run
+) -> None:
+    stored = await append(tenant.raw, "", user("what it is about"))
+    topic_id = await plant_topic(storage, tenant, stored.conversation_id)
+
+    listed = await run("topic", "list", stored.conversation_id)
+    shown = await run("topic", "show", topic_id)
+    events = await run("topic", "events", stored.conversation_id, "PLANTED", "--json")
+
+    assert f"{topic_id}\t1\t" in listed.stdout
+    assert "planted: 1 events" in shown.stdout
+    assert "what it is about" in shown.stdout
+    assert [event["message"]["content"] for event in events] == ["what it is about"]
+
+
+async def test_a_result_is_written_under_its_lease_and_without_words_that_went(
+    own_storage: RunningStorage, own_tenant: Tenant, own_postgres: LocalPostgres
+) -> None:
+    stored = await append(own_tenant.raw, "", *turns(HARBOUR))
+    await due(own_postgres, own_tenant)
+    [job] = await lease(own_storage)
+    claim = read_token(job.token)
+    assert claim is not None
+    store = PostgresClustering(own_storage.adapters.database)
+    tenant_id, room = UUID(own_tenant.tenant_id), UUID(stored.conversation_id)
+    line = TopicLine(UUID(ids(stored)[0]), 1, HARBOUR[0])
+    current, outdated = [
+        NewTopic(topic_id, "harbour", (line,), (line,), b"ab", ((1, version),))
+        for topic_id, version in ((uuid4(), 1), (uuid4(), 2))
+    ]
+    members = ((1, 1, current.topic_id), (2, 1, outdated.topic_id))
+    found = WholeAssignment(members, (current, outdated), "m", "")
+
+    with pytest.raises(JobLeaseLostError):
+        await store.apply(tenant_id, JobLease("topics", room, b"of another"), found)
+    before = await topics_of(own_tenant.raw, stored.conversation_id)
+    await store.apply(tenant_id, JobLease("topics", room, claim.lease_hash), found)
+    after = await topics_of(own_tenant.raw, stored.conversation_id)
+
+    assert before == []
+    assert {topic.topic_id: (topic.label, len(topic.samples)) for topic in after} == {
+        str(current.topic_id): ("harbour", 1),
+        str(outdated.topic_id): ("", 0),
+    }

@@ -24,6 +24,7 @@ from annals_client.aio_nouns import (
     AsyncSearchParameters,
     AsyncSigningKeys,
     AsyncTenants,
+    AsyncTopics,
     AsyncUsage,
 )
 from annals_client.aio_transport import AsyncTransport
@@ -83,6 +84,7 @@ class AsyncAnnalsClient:
         self.index = AsyncIndex(self._transport)
         self.jobs = AsyncJobs(self._transport)
         self.context = AsyncContext(self._transport)
+        self.topics = AsyncTopics(self._transport)
         self.formats = AsyncFormats(self._transport)
         self.health = AsyncHealth(self._transport)
 

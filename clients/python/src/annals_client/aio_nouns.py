@@ -223,6 +223,14 @@ class AsyncContext(AsyncNoun):
     prepare = async_unary(_requests.context.prepare)
 
 
+class AsyncTopics(AsyncNoun):
+    """What conversations are about."""
+
+    overview = async_unary(_requests.topics.overview)
+    cluster = async_unary(_requests.topics.cluster)
+    messages = async_listing(_requests.topics.messages)
+
+
 class AsyncFormats(AsyncNoun):
     """Providers' formats and token counts."""
 

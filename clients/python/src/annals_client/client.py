@@ -32,6 +32,7 @@ from annals_client.nouns import (
     SearchParameters,
     SigningKeys,
     Tenants,
+    Topics,
     Usage,
 )
 from annals_client.retry import RetryPolicy
@@ -83,6 +84,7 @@ class AnnalsClient:
         self.index = Index(self._transport)
         self.jobs = Jobs(self._transport)
         self.context = Context(self._transport)
+        self.topics = Topics(self._transport)
         self.formats = Formats(self._transport)
         self.health = Health(self._transport)
 

@@ -223,6 +223,14 @@ class Context(Noun):
     prepare = unary(_requests.context.prepare)
 
 
+class Topics(Noun):
+    """What conversations are about."""
+
+    overview = unary(_requests.topics.overview)
+    cluster = unary(_requests.topics.cluster)
+    messages = listing(_requests.topics.messages)
+
+
 class Formats(Noun):
     """Providers' formats and token counts."""
 

@@ -29,6 +29,7 @@ from annals_client.cli.signing_keys import signing_key
 from annals_client.cli.state import make_state
 from annals_client.cli.status import status
 from annals_client.cli.tenants import tenant
+from annals_client.cli.topics import topic
 from annals_client.cli.transfer import export, watch
 from annals_client.cli.turns import turn
 from annals_client.cli.usage import usage
@@ -122,6 +123,7 @@ for command in (
     search_log,
     index,
     jobs,
+    topic,
     context_command,
     count_tokens,
     conversation,

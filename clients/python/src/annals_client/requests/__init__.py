@@ -22,6 +22,7 @@ from annals_client.requests import (
     search_parameters,
     signing_keys,
     tenants,
+    topics,
     transfer,
     usage,
 )
@@ -48,6 +49,7 @@ __all__ = [
     "search_parameters",
     "signing_keys",
     "tenants",
+    "topics",
     "transfer",
     "usage",
 ]

@@ -24,6 +24,7 @@ DIRECT_EVENTS = 4_000
 """Up to so many events are clustered as they are: memory grows with their square."""
 MICRO_CLUSTERS = 1_000
 """More of them are first gathered into so many groups, and those are clustered."""
+MICRO_ROUNDS = 10
 SAMPLED_EVENTS = 20_000
 """The groups are found in so many events, evenly taken, and hold for all."""
 SEED = 20_240_229
@@ -73,7 +74,11 @@ def _joined(means: Vectors, threshold: float) -> Labels:
 def _gathered(vectors: Vectors) -> Labels:
 
     gathering = MiniBatchKMeans(
-        n_clusters=MICRO_CLUSTERS, batch_size=4_096, n_init=1, random_state=SEED
+        n_clusters=MICRO_CLUSTERS,
+        batch_size=4_096,
+        max_iter=MICRO_ROUNDS,
+        n_init=1,
+        random_state=SEED,
     )
     gathering.fit(vectors[:: max(1, len(vectors) // SAMPLED_EVENTS)])
     found: Labels = gathering.predict(vectors).astype(np.int64)
