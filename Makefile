@@ -152,6 +152,10 @@ bench-quality: install ## Retrieval quality on LoCoMo and LongMemEval (DATA=path
 bench-cached-context: install ## Contexts from the cache, and prefixes that stay (DATA=path), as JSON
 	python -m tests.bench.cached_context $(if $(DATA),--data "$(DATA)")
 
+.PHONY: bench-topics
+bench-topics: install ## Topics of LoCoMo, and clustering at 100,000 events (DATA=path), as JSON
+	python -m tests.bench.topics --data "$(DATA)" --events $(or $(EVENTS),100000)
+
 .PHONY: bench-formats
 bench-formats: install ## Real agent runs to each provider's format and back (DATA=path), as JSON
 	python -m tests.bench.formats --data "$(DATA)"

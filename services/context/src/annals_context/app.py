@@ -24,9 +24,11 @@ from annals_context.app_contexts import context_handlers
 from annals_context.app_summaries import SummaryUseCases, summary_use_cases
 from annals_context.clients.counters import counter_for
 from annals_context.clients.storage import GrpcStorage
+from annals_context.clients.topics import GrpcTopics
 from annals_context.handlers.access import KnownCallers, authenticated
 from annals_context.handlers.formats import FormatHandler
 from annals_context.handlers.summaries import ContextSummaryHandler, SummarizationHandler
+from annals_context.handlers.topics import TopicHandler
 from annals_context.settings import ContextSettings
 
 SERVICES = tuple(
@@ -65,6 +67,7 @@ class ContextApp:
         handlers = [
             *context_handlers(channel, storage, settings, self._stack),
             ContextSummaryHandler(summaries.get_context_summary),
+            TopicHandler(GrpcTopics(channel)),
         ]
         spec = _service_spec(channel, storage, handlers, summaries)
         self._server = await start_server(spec, settings.server, health)

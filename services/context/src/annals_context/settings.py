@@ -44,6 +44,13 @@ class SummarySettings(BaseModel):
     )
 
 
+class TopicSettings(BaseModel):
+    """How events are clustered into topics, by workers."""
+
+    threshold: float = Field(0.5, ge=0, le=1, description="mean cosine within a topic")
+    min_events: int = Field(4, ge=2, description="fewer make no topic")
+
+
 class ContextSettings(BaseSettings):
     """All settings; nested ones are joined by two underscores, as in SERVER__ADDRESS."""
 
@@ -60,6 +67,7 @@ class ContextSettings(BaseSettings):
     worker: WorkerSettings = WorkerSettings()
     cache: CacheSettings = CacheSettings()
     summaries: SummarySettings = SummarySettings()
+    topics: TopicSettings = TopicSettings()
     view_key: SecretStr = Field(
         SecretStr(""),
         description="seals views, the same for all processes: 32 bytes in base64url; empty: none",
