@@ -27,13 +27,14 @@ class RunningContext:
 
 @asynccontextmanager
 async def running_context(
-    storage_address: str, view_key: SecretStr = VIEW_KEY
+    storage_address: str, view_key: SecretStr = VIEW_KEY, **overrides: object
 ) -> AsyncIterator[RunningContext]:
     app = ContextApp(
         ContextSettings(
             server=ServerSettings(address="127.0.0.1:0", drain_seconds=5),
             storage_address=storage_address,
             view_key=view_key,
+            **overrides,
         )
     )
     try:

@@ -209,6 +209,14 @@ class AsyncIndex(AsyncNoun):
     retry = async_unary(_requests.index.retry)
 
 
+class AsyncJobs(AsyncNoun):
+    """Background work on conversations."""
+
+    status = async_unary(_requests.jobs.status)
+    parked = async_listing(_requests.jobs.parked)
+    retry = async_unary(_requests.jobs.retry)
+
+
 class AsyncContext(AsyncNoun):
     """Prepared contexts."""
 

@@ -209,6 +209,14 @@ class Index(Noun):
     retry = unary(_requests.index.retry)
 
 
+class Jobs(Noun):
+    """Background work on conversations."""
+
+    status = unary(_requests.jobs.status)
+    parked = listing(_requests.jobs.parked)
+    retry = unary(_requests.jobs.retry)
+
+
 class Context(Noun):
     """Prepared contexts."""
 

@@ -129,6 +129,10 @@ class Storage(Protocol):
     ) -> SearchAnswer:
         """Search a branch of one conversation."""
 
+
+class RetrievalStorage(Storage, Protocol):
+    """Storage, for what looks beyond one conversation."""
+
     async def search_scope(
         self, caller: Caller, query: str, scope: RetrievalScope, *, limit: int
     ) -> SearchAnswer:
@@ -159,3 +163,44 @@ class Summaries(Protocol):
 
         Older parts come more compressed; ranges do not overlap.
         """
+
+
+@dataclass(frozen=True, slots=True)
+class CachedAnswer:
+    """What storage knows of a context. `state` is empty while nothing may be kept.
+
+    `body` and `previous_body`: as they were put, empty when none is kept.
+    """
+
+    state: bytes
+    body: bytes = b""
+    previous_body: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class ContextToKeep:
+    """A context that was assembled in a state. `body` empty: only the state is to be confirmed."""
+
+    conversation_id: str
+    request_digest: bytes
+    state: bytes
+    context_version: str
+    body: bytes
+
+
+class SharedContexts(Protocol):
+    """Contexts that all processes share, in storage. Raises AnnalsError as storage did."""
+
+    async def find(
+        self,
+        caller: Caller,
+        conversation_id: str,
+        request_digest: bytes,
+        *,
+        held_state: bytes,
+        previous_version: str,
+    ) -> CachedAnswer:
+        """Return the present state and what is kept in it, save what the caller holds."""
+
+    async def keep(self, caller: Caller, context: ContextToKeep) -> tuple[bool, bool]:
+        """Return whether the state is still the same, and whether it is kept."""

@@ -2,12 +2,36 @@
 
 from __future__ import annotations
 
-from pydantic import Field, SecretStr, field_validator
+from pydantic import BaseModel, Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from annals_common.keys import key_from
 from annals_common.settings import ServerSettings
 from annals_common.tls import ClientTlsSettings
+
+
+class WorkerSettings(BaseModel):
+    """How `annals-context work` works."""
+
+    key: SecretStr = Field(
+        SecretStr(""), description="worker key; `annals-storage jobs key` makes one"
+    )
+    name: str = Field("", description="tells people who has a lease; empty: the host name")
+    concurrency: int = Field(2, ge=1, le=100, description="jobs at a time")
+
+
+class CacheSettings(BaseModel):
+    """What is kept of assembled contexts."""
+
+    process_bytes: int = Field(
+        67_108_864, ge=0, description="of a process; 0: no contexts are kept anywhere"
+    )
+    ttl_seconds: float = Field(
+        900.0, gt=0, le=86_400, description="how long a process keeps a context"
+    )
+    shared: bool = Field(
+        default=True, description="share contexts with other processes, in storage"
+    )
 
 
 class ContextSettings(BaseSettings):
@@ -23,6 +47,8 @@ class ContextSettings(BaseSettings):
     server: ServerSettings = ServerSettings(address="127.0.0.1:50052")
     storage_address: str = Field("127.0.0.1:50051", description="host:port of storage")
     storage_tls: ClientTlsSettings = ClientTlsSettings()
+    worker: WorkerSettings = WorkerSettings()
+    cache: CacheSettings = CacheSettings()
     view_key: SecretStr = Field(
         SecretStr(""),
         description="seals views, the same for all processes: 32 bytes in base64url; empty: none",

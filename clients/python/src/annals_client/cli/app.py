@@ -19,6 +19,7 @@ from annals_client.cli.failures import FriendlyGroup
 from annals_client.cli.history import delete, edit, history, period, restore
 from annals_client.cli.imports import import_command
 from annals_client.cli.index import index
+from annals_client.cli.jobs import jobs
 from annals_client.cli.keys import key
 from annals_client.cli.logs import provider_logs, search_log
 from annals_client.cli.memories import memory
@@ -122,6 +123,7 @@ for command in (
     search,
     search_log,
     index,
+    jobs,
     context_command,
     expand,
     collapse,

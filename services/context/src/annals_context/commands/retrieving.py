@@ -13,13 +13,13 @@ from annals_context.domain.counting import Counter
 from annals_context.domain.events import Event
 from annals_context.domain.model import Hit
 from annals_context.domain.passages import Place, place_of
-from annals_context.ports import Caller, RetrievalScope, SearchAnswer, Storage
+from annals_context.ports import Caller, RetrievalScope, RetrievalStorage, SearchAnswer
 
 
 class Retrieval:
     """Searches with the caller's credentials."""
 
-    def __init__(self, storage: Storage, counter_for: Callable[[str], Counter]) -> None:
+    def __init__(self, storage: RetrievalStorage, counter_for: Callable[[str], Counter]) -> None:
         self.storage, self.counter_for = storage, counter_for
 
     async def search(

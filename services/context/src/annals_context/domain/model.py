@@ -11,10 +11,13 @@ from annals_context.domain.events import Event
 
 
 class PayloadFormat(StrEnum):
-    """The form a context is written in."""
+    """A form that events and contexts are written in."""
 
     OPENAI_CHAT = "openai_chat"
     TEXT = "text"
+    ANTHROPIC_MESSAGES = "anthropic_messages"
+    GEMINI_CONTENTS = "gemini_contents"
+    OPENAI_RESPONSES = "openai_responses"
 
 
 class StrategyName(StrEnum):
@@ -87,7 +90,7 @@ class ContextRequest:
 class Repair:
     """Something mended for the target format.
 
-    `kind` is "tool_result_missing" or "tool_call_missing".
+    `kind` is one of those of the API's message Repair, such as "tool_result_missing".
     """
 
     kind: str

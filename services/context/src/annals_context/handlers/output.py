@@ -6,11 +6,13 @@ from annals.context.v1 import context_service_pb2, resources_pb2
 from annals_context.commands.preparing import Prepare, Prepared
 from annals_context.domain.model import ContextItem, CounterInfo, LedgerEntry, Repair
 from annals_context.domain.pins import DetailChange
+from annals_context.domain.reuse import Reuse
 from annals_context.handlers.enums import (
     detail_number,
     format_number,
     section_number,
     strategy_number,
+    tier_number,
 )
 
 
@@ -35,6 +37,14 @@ def prepared_response(
         degraded=prepared.degraded,
         repairs=[repair_message(repair) for repair in context.repairs],
     )
+
+
+def add_reuse(response: context_service_pb2.PrepareContextResponse, reuse: Reuse) -> None:
+    """Say how much of a context was there before."""
+    response.cached = tier_number(reuse.tier)
+    response.previous_context_version = reuse.previous_version
+    response.shared_prefix_bytes = reuse.prefix_bytes
+    response.shared_prefix_tokens = reuse.prefix_tokens
 
 
 def counter_message(counter: CounterInfo) -> resources_pb2.TokenCounter:
