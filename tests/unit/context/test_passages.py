@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.context.counters import CL100K, INEXACT, O200K, LyingCounter
-from tests.unit.context.histories import histories
+from tests.unit.context.histories import histories, message, placed
 from tests.unit.context.profiles import PROFILE
 
 from annals_common.errors import BudgetTooSmallError
@@ -78,3 +78,14 @@ def test_passages_fit_and_are_what_the_text_says(request: PassageRequest):
     else:
         check(request, fitted)
         assert fit_passages(request) == fitted
+
+
+def test_the_budget_holds_when_joined_lines_cost_more_than_their_sum():
+    events = placed([message("a" * 70) for _ in range(12)])
+    hits = [Hit(event, 1.0, 0, 70) for event in events]
+    request = PassageRequest(hits=hits, query="", counter=LyingCounter(), max_tokens=260)
+
+    fitted = fit_passages(request)
+
+    check(request, fitted)
+    assert 1 < len(fitted.groups[0].passages) < 12

@@ -15,7 +15,13 @@ from tests.unit.context.test_assembly_properties import requests
 
 from annals_common.errors import BudgetTooSmallError
 from annals_context.domain.assembly import assemble
-from annals_context.domain.model import ContextRequest, DetailLevel, Hit, PreparedContext
+from annals_context.domain.model import (
+    ContextRequest,
+    DetailLevel,
+    Hit,
+    PreparedContext,
+    StrategyName,
+)
 from annals_context.domain.pairing import group_units, is_tool_event
 from annals_context.domain.pins import (
     DetailChange,
@@ -145,6 +151,23 @@ def test_without_being_required_it_makes_room_for_later_ones():
     shown = places(context)
     assert (shown[5][1], shown[4][1]) == (FULL, SNIPPET)
     assert kept_pins(both, context.items) == {5: FULL}
+
+
+def test_the_smallest_budget_may_be_that_of_one_window():
+    wanted = request(
+        chat("", ""),
+        recent=[],
+        others=chat("", ""),
+        strategy=StrategyName.FULL,
+        budget_tokens=1,
+        pins={1: FULL},
+        required=frozenset({1}),
+    )
+
+    with pytest.raises(BudgetTooSmallError) as refused:
+        assemble(wanted)
+
+    check_minimum(wanted, int(refused.value.metadata["minimum_budget_tokens"]))
 
 
 def test_changes_are_told_in_the_order_of_the_payload_and_then_what_is_gone():

@@ -83,7 +83,7 @@ def _richer(assembly: _Assembly, plan: Plan, target: int, written: Written) -> W
 
 def _whole(assembly: _Assembly) -> Written | None:
     """Write the conversation as one window when the strategy likes that and it fits."""
-    plan = make_whole_plan(assembly.request) if assembly.strategy.extends_recent_window else None
+    plan = _whole_plan(assembly)
     if plan is None:
         return None
     filling = _filling(assembly, assembly.usable_tokens)
@@ -93,6 +93,10 @@ def _whole(assembly: _Assembly) -> Written | None:
         return None
     written = _write(assembly, Selection(filling.placed(), current))
     return written if written.total_tokens <= assembly.usable_tokens else None
+
+
+def _whole_plan(assembly: _Assembly) -> Plan | None:
+    return make_whole_plan(assembly.request) if assembly.strategy.extends_recent_window else None
 
 
 def _select(assembly: _Assembly, plan: Plan, target: int) -> Selection | None:
@@ -202,6 +206,16 @@ def _least_selections(assembly: _Assembly, plan: Plan) -> Iterable[Selection]:
             yield Selection((*required, (plan.mandatory, detail)))
     else:
         yield Selection(required)
+    if required:
+        # As one window it may take fewer tokens than with the heading of a historical block.
+        yield from _whole_selections(assembly)
+
+
+def _whole_selections(assembly: _Assembly) -> Iterable[Selection]:
+    plan = _whole_plan(assembly)
+    if plan:
+        placed = tuple((one, DetailLevel.FULL) for one in plan.recent)
+        yield Selection(placed, _full_current(assembly))
 
 
 def _is_longer(selection: Selection, tokens: int) -> bool:
