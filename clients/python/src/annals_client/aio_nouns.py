@@ -213,6 +213,7 @@ class AsyncContext(AsyncNoun):
     """Prepared contexts."""
 
     prepare = async_unary(_requests.context.prepare)
+    build_system_prompt = async_unary(_requests.context.build_system_prompt)
 
 
 class AsyncFormats(AsyncNoun):

@@ -213,6 +213,7 @@ class Context(Noun):
     """Prepared contexts."""
 
     prepare = unary(_requests.context.prepare)
+    build_system_prompt = unary(_requests.context.build_system_prompt)
 
 
 class Formats(Noun):

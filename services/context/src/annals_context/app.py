@@ -17,6 +17,7 @@ from annals_common.server import RunningServer, ServiceSpec, start_server
 from annals_context.clients.counters import counter_for
 from annals_context.clients.storage import GrpcStorage
 from annals_context.commands.preparing import PrepareContext
+from annals_context.commands.prompting import BuildSystemPrompt
 from annals_context.handlers.access import KnownCallers, authenticated
 from annals_context.handlers.context import ContextHandler
 from annals_context.handlers.formats import FormatHandler
@@ -63,7 +64,10 @@ def _service_spec(channel: grpc.aio.Channel) -> ServiceSpec:
 
     def register(server: grpc.aio.Server) -> None:
         context_service_pb2_grpc.add_ContextServiceServicer_to_server(
-            ContextHandler(PrepareContext(storage, counter_for)), server
+            ContextHandler(
+                PrepareContext(storage, counter_for), BuildSystemPrompt(storage, counter_for)
+            ),
+            server,
         )
         format_service_pb2_grpc.add_FormatServiceServicer_to_server(
             FormatHandler(counter_for), server

@@ -9,6 +9,7 @@ from typing import Protocol
 from annals_context.domain.events import Event, EventType, Role
 from annals_context.domain.material import Period, Summary, Topic
 from annals_context.domain.model import Hit
+from annals_context.domain.system_prompt import ClientContext, Injection
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,7 @@ class ConversationFacts:
     agent_id: str
     event_count: int
     version: int
+    client: ClientContext = field(default_factory=ClientContext)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,7 @@ class AgentFacts:
 
     system_prompt: str = ""
     model: str = ""
+    injection: Injection = field(default_factory=Injection)
 
 
 @dataclass(frozen=True, slots=True)

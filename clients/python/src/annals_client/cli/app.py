@@ -9,7 +9,7 @@ import click
 from annals_client.cli.agents import agent
 from annals_client.cli.attachments import attachment
 from annals_client.cli.branches import branch, branches, fork, revert
-from annals_client.cli.contexts import context_command, count_tokens
+from annals_client.cli.contexts import context_command, count_tokens, system_prompt
 from annals_client.cli.conversations import conversation
 from annals_client.cli.erasure import erase, verify_erasure
 from annals_client.cli.event_reads import chunks, thread, tool_call, tool_calls
@@ -121,6 +121,7 @@ for command in (
     search_log,
     index,
     context_command,
+    system_prompt,
     count_tokens,
     conversation,
     usage,

@@ -10,6 +10,7 @@ from annals_common.errors.access import (
     ProviderLogsDisabledError,
     ScopeMissingError,
     SessionAlreadyMergedError,
+    TemplateInvalidError,
     UserTokenInvalidError,
     UserTokenRequiredError,
 )
@@ -74,6 +75,7 @@ __all__ = [
     "ScopeMissingError",
     "SeqMismatchError",
     "SessionAlreadyMergedError",
+    "TemplateInvalidError",
     "ToolCallNotFoundError",
     "UserTokenInvalidError",
     "UserTokenRequiredError",

@@ -25,7 +25,13 @@ from annals_common.upstream import from_rpc_error
 from annals_context.domain.events import Event, EventType, Role
 from annals_context.domain.model import Hit
 from annals_context.ports import AgentFacts, Caller, ConversationFacts, Identity, SearchAnswer
-from annals_context.translation import EVENT_TYPE_NUMBERS, ROLE_NUMBERS, event_from
+from annals_context.translation import (
+    EVENT_TYPE_NUMBERS,
+    ROLE_NUMBERS,
+    client_context_from,
+    event_from,
+    injection_from,
+)
 
 SERVICE = "storage"
 MAX_PAGE = 1_000
@@ -59,13 +65,15 @@ class GrpcStorage:
             agent_id=found.agent_id,
             event_count=found.event_count,
             version=found.version,
+            client=client_context_from(found.client_context),
         )
 
     async def get_agent(self, caller: Caller, agent_id: str) -> AgentFacts:
         """Return the agent."""
         request = tenant_service_pb2.GetAgentRequest(agent_id=agent_id)
         response = await _call(self._tenants.GetAgent, request, caller)
-        return AgentFacts(response.agent.system_prompt, response.agent.model)
+        found = response.agent
+        return AgentFacts(found.system_prompt, found.model, injection_from(found.context_injection))
 
     async def list_newest(
         self,

@@ -17,9 +17,10 @@ from annals_common.validation import (
     text,
 )
 from annals_context.commands.preparing import MAX_QUERY_CHARS, Prepare, PrepareContext
-from annals_context.handlers.access import current_caller
+from annals_context.commands.prompting import BuildSystemPrompt
+from annals_context.handlers.access import current_caller, refuse_publishable
 from annals_context.handlers.enums import FORMATS, STRATEGIES
-from annals_context.handlers.output import prepared_response
+from annals_context.handlers.output import built_prompt_response, prepared_response
 
 
 class Choice(NamedTuple):
@@ -41,10 +42,10 @@ SNIPPET_CHARS = Choice(low=1, high=10_000, default=100)
 
 
 class ContextHandler(pb_grpc.ContextServiceServicer):
-    """Translates; the use case is commands.preparing."""
+    """Translates; the use cases are in commands."""
 
-    def __init__(self, prepare: PrepareContext) -> None:
-        self._prepare = prepare
+    def __init__(self, prepare: PrepareContext, build_prompt: BuildSystemPrompt) -> None:
+        self._prepare, self._build_prompt = prepare, build_prompt
 
     async def PrepareContext(
         self, request: pb.PrepareContextRequest, context: Any
@@ -54,6 +55,15 @@ class ContextHandler(pb_grpc.ContextServiceServicer):
         response = prepared_response(prepared, wanted)
         check_response_size(response, "budget_tokens")
         return response
+
+    async def BuildSystemPrompt(
+        self, request: pb.BuildSystemPromptRequest, context: Any
+    ) -> pb.BuildSystemPromptResponse:
+        refuse_publishable("BuildSystemPrompt")
+        conversation_id = str(require_uuid(request.conversation_id, "conversation_id"))
+        model = text(request.model, "model", max_chars=MAX_MODEL_CHARS)
+        built = await self._build_prompt(current_caller(context), conversation_id, model)
+        return built_prompt_response(built)
 
 
 def _prepare(request: pb.PrepareContextRequest) -> Prepare:
