@@ -44,9 +44,12 @@ from annals_client.errors import (
     UserTokenInvalidError,
     UserTokenRequiredError,
     VersionMismatchError,
+    ViewExpiredError,
+    ViewInvalidError,
     Violation,
     WatcherTooSlowError,
 )
+from annals_client.requests.retrieval import Scope
 from annals_client.retry import RetryPolicy
 
 __all__ = [
@@ -74,6 +77,7 @@ __all__ = [
     "ProviderLogsDisabledError",
     "RelationshipCycleError",
     "RetryPolicy",
+    "Scope",
     "Secret",
     "SeqMismatchError",
     "SessionAlreadyMergedError",
@@ -85,6 +89,8 @@ __all__ = [
     "UserTokenInvalidError",
     "UserTokenRequiredError",
     "VersionMismatchError",
+    "ViewExpiredError",
+    "ViewInvalidError",
     "Violation",
     "WatcherTooSlowError",
     "assistant",

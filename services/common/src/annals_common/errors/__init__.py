@@ -6,6 +6,7 @@ Handlers and commands raise these; one interceptor turns them into a
 
 from annals_common.errors.access import (
     CredentialsInvalidError,
+    JobLeaseLostError,
     NotConfiguredError,
     ProviderLogsDisabledError,
     ScopeMissingError,
@@ -33,6 +34,7 @@ from annals_common.errors.history import (
     EventDeletedError,
     EventErasedError,
     RelationshipCycleError,
+    SummarySourceChangedError,
     ToolCallNotFoundError,
 )
 from annals_common.errors.requests import (
@@ -46,6 +48,8 @@ from annals_common.errors.requests import (
     ResourceNotFoundError,
     SeqMismatchError,
     VersionMismatchError,
+    ViewExpiredError,
+    ViewInvalidError,
 )
 
 __all__ = [
@@ -64,6 +68,7 @@ __all__ = [
     "FieldViolation",
     "IdempotencyKeyReusedError",
     "ImportInvalidError",
+    "JobLeaseLostError",
     "LimitExceededError",
     "NotConfiguredError",
     "OverloadedError",
@@ -75,11 +80,14 @@ __all__ = [
     "ScopeMissingError",
     "SeqMismatchError",
     "SessionAlreadyMergedError",
+    "SummarySourceChangedError",
     "TemplateInvalidError",
     "ToolCallNotFoundError",
     "UserTokenInvalidError",
     "UserTokenRequiredError",
     "VersionMismatchError",
+    "ViewExpiredError",
+    "ViewInvalidError",
     "WatcherTooSlowError",
     "echo",
 ]

@@ -100,14 +100,28 @@ def _select(assembly: _Assembly, plan: Plan, target: int) -> Selection | None:
     filling = _filling(assembly, target - _fixed_tokens(assembly, None))
     if filling.remaining < 0:
         return None
+    if not filling.expand(plan.expanded, _least_tokens(assembly, plan, filling)):
+        return None
     current = _current_within(assembly, filling.remaining)
     if assembly.request.current_message and current is None:
         return None
     filling.remaining -= assembly.pricing.count(current.piece.text) if current else 0
-    if plan.mandatory and not filling.offer(plan.mandatory, ALL_DETAILS):
+    if plan.mandatory and not filling.ensure(plan.mandatory):
         return None
     filling.fill(plan)
     return Selection(filling.placed(), current)
+
+
+def _least_tokens(assembly: _Assembly, plan: Plan, filling: Filling) -> int:
+    """Return about what must be left to what has to be there beside expanded events."""
+    if not plan.expanded:
+        return 0
+    if assembly.request.current_message:
+        shortest = _short_currents(assembly)
+        return min(assembly.pricing.count(one.piece.text) for one in shortest)
+    if plan.mandatory is None or plan.mandatory.is_expanded:
+        return 0
+    return filling.least_tokens(plan.mandatory)
 
 
 def _filling(assembly: _Assembly, target: int) -> Filling:
@@ -178,15 +192,16 @@ def _smallest(assembly: _Assembly, plan: Plan) -> Written:
 
 def _least_selections(assembly: _Assembly, plan: Plan) -> Iterable[Selection]:
     """Return what must be there at every level, the least first."""
+    required = tuple((one, DetailLevel.FULL) for one in plan.expanded if one.is_required)
     if assembly.request.current_message:
         for current in reversed(list(_short_currents(assembly))):
-            yield Selection((), current)
-        yield Selection((), _full_current(assembly))
-    elif plan.mandatory:
-        for detail in reversed(ALL_DETAILS):
-            yield Selection(((plan.mandatory, detail),))
+            yield Selection(required, current)
+        yield Selection(required, _full_current(assembly))
+    elif plan.mandatory and not plan.mandatory.is_required:
+        for detail in filter(plan.mandatory.allows, reversed(ALL_DETAILS)):
+            yield Selection((*required, (plan.mandatory, detail)))
     else:
-        yield Selection()
+        yield Selection(required)
 
 
 def _is_longer(selection: Selection, tokens: int) -> bool:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from annals_context.domain.counting import Counter
@@ -65,7 +65,8 @@ class ContextRequest:
 
     `recent` is the newest window, `relevant` what the search found, `others` further events of
     the conversation; an event may be in several of them. `total_events` counts the whole
-    conversation. `budget_tokens` includes `response_reserve_tokens`.
+    conversation. `budget_tokens` includes `response_reserve_tokens`. `pins` are levels by seq, see
+    `pins`; those of `required` must be there in full.
     """
 
     counter: Counter
@@ -81,6 +82,8 @@ class ContextRequest:
     strategy: StrategyName = StrategyName.ADAPTIVE
     snippet_chars: int = 100
     include_tool_calls: bool = True
+    pins: Mapping[int, DetailLevel] = field(default_factory=dict)
+    required: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
