@@ -20,6 +20,7 @@ from annals.storage.v1 import resources_pb2 as res
 
 CONVERSATION = "0199c7a2-7d4e-7b1e-9c55-0242ac120002"
 PREPARE = "/annals.context.v1.ContextService/PrepareContext"
+PROMPT = "/annals.context.v1.ContextService/BuildSystemPrompt"
 EXPAND = "/annals.context.v1.ContextService/ExpandDetail"
 FOCUS = "/annals.context.v1.ContextService/FocusOn"
 SNIPPETS = "/annals.context.v1.ContextService/GetRelevantSnippets"
@@ -58,6 +59,13 @@ def parse(*messages: Any) -> format_pb.ParseRequest:
 
 
 CASES: list[tuple[str, Message | bytes, str, str]] = [
+    (PROMPT, pb.BuildSystemPromptRequest(), "conversation_id", "FIELD_INVALID"),
+    (
+        PROMPT,
+        pb.BuildSystemPromptRequest(conversation_id=CONVERSATION, model="m" * 201),
+        "model",
+        "LIMIT_EXCEEDED",
+    ),
     (PREPARE, prepare(conversation_id=""), "conversation_id", "FIELD_INVALID"),
     (PREPARE, prepare(conversation_id="x"), "conversation_id", "FIELD_INVALID"),
     (PREPARE, prepare(budget_tokens=0), "budget_tokens", "FIELD_INVALID"),

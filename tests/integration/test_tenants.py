@@ -203,6 +203,11 @@ class TestUpdateAgent:
                 {"context_injection": res.ContextInjection(template="x" * 10_001)},
                 "agent.context_injection.template",
             ),
+            (
+                ("context_injection",),
+                {"context_injection": res.ContextInjection(template="Hi {name}")},
+                "agent.context_injection.template",
+            ),
         ],
     )
     async def test_bad_changes_are_refused_and_change_nothing(

@@ -25,36 +25,48 @@ from annals_context.domain.model import (
 
 FILES = Path(__file__).parent / "files"
 SUFFIXES = {PayloadFormat.OPENAI_CHAT: "json", PayloadFormat.TEXT: "txt"}
+OTHERS = sorted(set(PayloadFormat) - SUFFIXES.keys())
 CONVERSATIONS = {"support": (support(), (5, 1)), "long_talk": (long_talk(), (8, 14, 30, 3))}
 BUDGETS_TOKENS = (150, 500, 2_000)
 
 
 @pytest.mark.parametrize("name", CONVERSATIONS)
 @pytest.mark.parametrize("strategy", [StrategyName.FULL, StrategyName.SNIPPET])
-@pytest.mark.parametrize("payload_format", PayloadFormat)
+@pytest.mark.parametrize("payload_format", SUFFIXES)
 @pytest.mark.parametrize("budget_tokens", BUDGETS_TOKENS)
 def test_context(
     name: str, strategy: StrategyName, payload_format: PayloadFormat, budget_tokens: int
 ):
-    events, found = CONVERSATIONS[name]
-    context = assemble(
-        ContextRequest(
-            counter=O200K,
-            budget_tokens=budget_tokens,
-            total_events=len(events),
-            recent=events[-4:],
-            relevant=hits_of(events, *found),
-            others=events[:-4],
-            response_reserve_tokens=20,
-            system_prompt="You are a helpful assistant.",
-            current_message="What is next?",
-            payload_format=payload_format,
-            strategy=strategy,
-        )
-    )
+    context = assemble(wanted(name, strategy, payload_format, budget_tokens))
     stem = f"{name}.{strategy}.{budget_tokens}.{SUFFIXES[payload_format]}"
     check(stem, context.payload)
     check(f"{stem}.ledger", accounts(context))
+
+
+@pytest.mark.parametrize("payload_format", OTHERS)
+def test_context_for_other_providers(payload_format: PayloadFormat):
+    context = assemble(wanted("support", StrategyName.SNIPPET, payload_format, 500))
+    check(f"support.snippet.500.{payload_format}.json", context.payload)
+    check(f"support.snippet.500.{payload_format}.ledger", accounts(context))
+
+
+def wanted(
+    name: str, strategy: StrategyName, payload_format: PayloadFormat, budget_tokens: int
+) -> ContextRequest:
+    events, found = CONVERSATIONS[name]
+    return ContextRequest(
+        counter=O200K,
+        budget_tokens=budget_tokens,
+        total_events=len(events),
+        recent=events[-4:],
+        relevant=hits_of(events, *found),
+        others=events[:-4],
+        response_reserve_tokens=20,
+        system_prompt="You are a helpful assistant.",
+        current_message="What is next?",
+        payload_format=payload_format,
+        strategy=strategy,
+    )
 
 
 def test_render():

@@ -285,6 +285,17 @@ class TestContext:
         assert sent.format == context_res.PAYLOAD_FORMAT_TEXT
 
 
+def test_a_system_prompt_is_printed_as_it_is(server, run):
+    words = 'You are [bold] a pilot.\n\n---\nUser Context:\n- Locale: "de"'
+    answer = context_service_pb2.BuildSystemPromptResponse(system_prompt=words, total_tokens=20)
+    server.answer("BuildSystemPrompt", answer)
+
+    assert run("system-prompt", "c1", "--model", "gpt-4").stdout == f"{words}\n"
+    assert json.loads(run("system-prompt", "c1", "--json").stdout)["total_tokens"] == 20
+    sent = [call.request for call in server.received["BuildSystemPrompt"]]
+    assert [(one.conversation_id, one.model) for one in sent] == [("c1", "gpt-4"), ("c1", "")]
+
+
 def test_count_tokens_reads_stdin(server, run):
     server.answer("CountTokens", format_service_pb2.CountTokensResponse(total_tokens=3))
 

@@ -45,6 +45,10 @@ INVALID = [
     ({"role": "user", "content": "x", "extra": ["\0"]}, "payload[0]"),
     ({"role": "user", "content": "x", "extra": "x" * 70_000}, "payload[0]"),
     ({"role": "assistant", "content": "x", "tool_calls": "a"}, "payload[0].tool_calls"),
+    *(
+        ({"role": "assistant", "content": "x", "tool_calls": wrong}, "payload[0].tool_calls")
+        for wrong in ("", 0, {})
+    ),
     (calls("a"), "payload[0].tool_calls[0]"),
     (calls(call(), call(type="custom")), "payload[0].tool_calls[1].type"),
     (calls(call(id="")), "payload[0].tool_calls[0].id"),

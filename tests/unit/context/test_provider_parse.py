@@ -9,9 +9,15 @@ import pytest
 
 from annals_common.errors import FieldInvalidError
 from annals_context.domain.events import EventType, Role
-from annals_context.domain.formats import anthropic_parse, gemini_parse, openai_responses_parse
+from annals_context.domain.formats import (
+    anthropic_parse,
+    gemini_parse,
+    openai_parse,
+    openai_responses_parse,
+)
 from annals_context.domain.formats.calls import OpenCalls
 from annals_context.domain.formats.parsed import Parsed
+from annals_context.domain.formats.values import MAX_NESTING_LEVELS
 from annals_context.domain.model import Repair
 
 USE = {"type": "tool_use", "id": "a", "name": "search", "input": {}}
@@ -41,6 +47,9 @@ ANTHROPIC = [
         "payload[0].content[0].tool_use_id",
     ),
     ([{"role": "user", "content": [RESULT | {"content": 7}]}], "payload[0].content[0].content"),
+    ([{"role": "user", "content": [RESULT | {"content": 0}]}], "payload[0].content[0].content"),
+    ([{"role": "user", "content": [RESULT | {"is_error": 1}]}], "payload[0].content[0].is_error"),
+    ([{"role": "user", "content": [{"type": "image"}]}], "payload[0].content[0].source"),
 ]
 ANSWER = {"id": "a", "name": "s", "response": {"result": "x"}}
 CALL = {"functionCall": {"name": "search"}}
@@ -62,12 +71,36 @@ GEMINI = [
         "payload[0].parts[0].functionResponse.response",
     ),
 ]
+GEMINI += [
+    (
+        [{"role": "model", "parts": [{"functionCall": {"name": "x", "args": wrong}}]}],
+        "payload[0].parts[0].functionCall.args",
+    )
+    for wrong in ([], "", 0, False)
+]
+GEMINI += [
+    (
+        [{"parts": [{"functionResponse": {"name": "x", "response": []}}]}],
+        "payload[0].parts[0].functionResponse.response",
+    ),
+    (
+        [{"parts": [{"functionResponse": {"name": "x", "id": 0}}]}],
+        "payload[0].parts[0].functionResponse.id",
+    ),
+    ([{"parts": [{"inlineData": "x"}]}], "payload[0].parts[0].inlineData"),
+    ([{"parts": [{"file_data": {"file_uri": 7}}]}], "payload[0].parts[0].fileData.file_uri"),
+]
 RESPONSES = [
     ({"input": 7}, "payload.input"),
     ({"input": [], "instructions": 7}, "payload.instructions"),
     ([{"role": "robot", "content": "x"}], "payload[0].role"),
     ([{"role": "user"}], "payload[0].content"),
     ([{"type": 7}], "payload[0].type"),
+    ([{"role": "user", "content": [{"text": "x"}]}], "payload[0].content[0].type"),
+    *(
+        ([{"role": "user", "content": [{"type": kind, "text": 5}]}], "payload[0].content[0].text")
+        for kind in ("text", "input_text", "output_text")
+    ),
     ([{"type": "function_call", "name": "x"}], "payload[0].call_id"),
     ([{"type": "function_call", "call_id": "a"}], "payload[0].name"),
     (
@@ -161,6 +194,17 @@ def test_what_no_event_could_hold_is_refused(
 def test_an_item_left_out_is_reported_by_a_sound_id_alone(given: object):
     payload = [{"type": "reasoning", "id": given, "summary": []}]
     assert openai_responses_parse.parse(json.dumps(payload)).repairs[0].tool_call_id == ""
+
+
+@pytest.mark.parametrize("levels", [400, 600, 5_000])
+def test_a_payload_has_so_many_levels_and_no_more(levels: int):
+    deep = "[" * (levels - 2) + "]" * (levels - 2)
+    payload = f'[{{"role":"assistant","content":"x","extra":{deep}}}]'
+    if levels <= MAX_NESTING_LEVELS:
+        assert openai_parse.parse(payload).events[0].content == "x"
+        return
+    with pytest.raises(FieldInvalidError, match="nested deeper than 500 levels"):
+        openai_parse.parse(payload)
 
 
 def test_a_long_text_in_one_part_is_words_alone():

@@ -20,7 +20,8 @@ from annals_context.domain.formats import (
     openai_responses,
     openai_responses_parse,
 )
-from annals_context.domain.formats.providers import RENDERERS
+from annals_context.domain.formats.providers import PARSERS, RENDERERS
+from annals_context.domain.model import PayloadFormat
 
 PIXEL = "iVBORw0KGgo="
 IMAGES = {
@@ -213,3 +214,73 @@ def test_metadata_that_no_payload_could_hold_counts_as_nothing(form: str, poison
     event = message("hi", metadata={form: kept})
     for render in RENDERERS.values():
         assert "hi" in render([event]).payload.encode().decode()
+
+
+LONG = "ä long message about owls\n" * 5_000
+WORDS = [LONG, "", "end"]
+IMAGE = {"type": "image_url", "image_url": {"url": "https://x/y.png"}}
+LONG_PARTS = {
+    "openai_chat": [{"type": "text", "text": text} for text in WORDS] + [IMAGE],
+    "openai_responses": [
+        {"type": "input_image", "image_url": "https://x/y.png", "detail": "auto"},
+        *({"type": "input_text", "text": text} for text in WORDS),
+    ],
+    "anthropic_messages": [
+        {"type": "text", "text": LONG, "cache_control": {"type": "ephemeral"}},
+        {"type": "image", "source": {"type": "url", "url": "https://x/y.png"}},
+        {"type": "text", "text": "end"},
+    ],
+    "gemini_contents": [
+        {"text": LONG[:9], "thought": True},
+        {"text": LONG},
+        {"fileData": {"fileUri": "https://x/y.png"}},
+        {"text": "end"},
+    ],
+}
+
+
+def in_parts(form: str) -> str:
+    member = "parts" if form == "gemini_contents" else "content"
+    item = {"role": "user", member: LONG_PARTS[form]}
+    return json.dumps([{"type": "message", **item} if form == "openai_responses" else item])
+
+
+@pytest.mark.parametrize("form", LONG_PARTS)
+def test_long_messages_in_parts_come_back(form: str):
+    payload = in_parts(form)
+    [event] = PARSERS[PayloadFormat(form)](payload).events
+    assert len(str(event.metadata[form])) < 500
+    rendered = json.loads(RENDERERS[PayloadFormat(form)]([event]).payload)
+    messages = next(iter(rendered.values())) if isinstance(rendered, dict) else rendered
+    assert messages == json.loads(payload)
+
+
+@pytest.mark.parametrize("form", LONG_PARTS)
+def test_parts_of_words_edited_since_are_dropped_however_long_they_are(form: str):
+    [event] = PARSERS[PayloadFormat(form)](in_parts(form)).events
+    edited = replace(event, content=event.content.replace("owls", "cats"))
+    for render in RENDERERS.values():
+        assert "https://x/y.png" not in render([edited]).payload
+
+
+def test_the_words_of_results_in_parts_are_left_out_as_well():
+    content = [{"type": "text", "text": text} for text in (LONG, "end")]
+    call = {"type": "tool_use", "id": "a", "name": "s", "input": {}}
+    result = {"type": "tool_result", "tool_use_id": "a", "content": content}
+    messages = [
+        {"role": "user", "content": "hi"},
+        {"role": "assistant", "content": [call]},
+        {"role": "user", "content": [result]},
+    ]
+    events = anthropic_parse.parse(json.dumps(messages)).events
+    assert json.loads(anthropic_messages.render(events).payload)["messages"] == messages
+
+
+@pytest.mark.parametrize("length", [-5, 10**9, True, 1.5, None])
+def test_lengths_that_somebody_else_wrote_break_nothing(length: object):
+    [event] = PARSERS[PayloadFormat.OPENAI_CHAT](in_parts("openai_chat")).events
+    kept = json.loads(str(event.metadata["openai_chat"]))
+    kept["message"]["content"][0]["text"] = length
+    forged = replace(event, metadata={"openai_chat": json.dumps(kept)})
+    for render in RENDERERS.values():
+        assert "end" in render([forged]).payload

@@ -221,6 +221,7 @@ class AsyncContext(AsyncNoun):
     """Prepared contexts."""
 
     prepare = async_unary(_requests.context.prepare)
+    build_system_prompt = async_unary(_requests.context.build_system_prompt)
     expand = async_unary(_requests.drill_down.expand)
     collapse = async_unary(_requests.drill_down.collapse)
     focus_on = async_unary(_requests.drill_down.focus_on)

@@ -146,6 +146,10 @@ class ProviderLogsDisabledError(FailedPreconditionError):
     """The conversation's agent keeps no provider logs."""
 
 
+class TemplateInvalidError(FailedPreconditionError):
+    """The template of the conversation's agent names an unknown field or has a single brace."""
+
+
 class NotConfiguredError(FailedPreconditionError):
     """The server lacks a setting that this call needs."""
 
@@ -231,6 +235,7 @@ class _Kinds:
         "SESSION_ALREADY_MERGED": SessionAlreadyMergedError,
         "PROVIDER_LOGS_DISABLED": ProviderLogsDisabledError,
         "NOT_CONFIGURED": NotConfiguredError,
+        "TEMPLATE_INVALID": TemplateInvalidError,
         "IMPORT_INVALID": ImportInvalidError,
         "USER_TOKEN_INVALID": UserTokenInvalidError,
         "USER_TOKEN_REQUIRED": UserTokenRequiredError,

@@ -221,6 +221,7 @@ class Context(Noun):
     """Prepared contexts."""
 
     prepare = unary(_requests.context.prepare)
+    build_system_prompt = unary(_requests.context.build_system_prompt)
     expand = unary(_requests.drill_down.expand)
     collapse = unary(_requests.drill_down.collapse)
     focus_on = unary(_requests.drill_down.focus_on)

@@ -18,11 +18,13 @@ from annals_context.commands.cached_preparing import CachedContexts
 from annals_context.commands.drilling import DrillDown
 from annals_context.commands.fallbacks import TolerantStorage, WithFallbacks
 from annals_context.commands.preparing import PrepareContext, Prepared
+from annals_context.commands.prompting import BuildSystemPrompt
 from annals_context.commands.retrieving import Retrieval
 from annals_context.commands.snippets import GetRelevantSnippets
 from annals_context.commands.view_tokens import ViewTokens
 from annals_context.commands.whole_events import SearchAndRetrieve
 from annals_context.handlers.context import ContextHandler
+from annals_context.handlers.prompts import PromptsHandler
 from annals_context.handlers.retrieval import RetrievalHandler
 from annals_context.handlers.views import ViewsHandler
 from annals_context.settings import CacheSettings, ContextSettings
@@ -42,6 +44,7 @@ def context_handlers(
     drill = DrillDown(storage, prepare, tokens)
     retrieval = Retrieval(storage, counter_for)
     yield ContextHandler(contexts, drill)
+    yield PromptsHandler(BuildSystemPrompt(storage, counter_for))
     yield ViewsHandler(drill)
     yield RetrievalHandler(
         GetRelevantSnippets(retrieval),

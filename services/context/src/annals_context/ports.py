@@ -19,6 +19,7 @@ from annals_context.domain.summarising.kept import (
     SummarySource,
     TimeRange,
 )
+from annals_context.domain.system_prompt import ClientContext, Injection
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,7 @@ class ConversationFacts:
     title: str = ""
     user_id: str = ""
     session_id: str = ""
+    client: ClientContext = field(default_factory=ClientContext)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,7 @@ class AgentFacts:
 
     system_prompt: str = ""
     model: str = ""
+    injection: Injection = field(default_factory=Injection)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from google.protobuf import json_format
 
 from annals.storage.v1 import event_service_pb2, resources_pb2
 from annals_context.domain.events import Event, EventStatus, EventType, Role
+from annals_context.domain.system_prompt import ClientContext, Injection
 
 EVENT_TYPES: dict[int, EventType] = {
     resources_pb2.EVENT_TYPE_MESSAGE: EventType.MESSAGE,
@@ -87,6 +88,30 @@ def _body(message: resources_pb2.Event, kind: str) -> dict[str, Any]:
             return {"error_type": body.error_type, "error_message": body.error_message}
         case _:
             return {"content": body.content}
+
+
+def client_context_from(message: resources_pb2.ClientContext) -> ClientContext:
+    """Return what a client said of itself."""
+    return ClientContext(
+        page_url=message.page_url,
+        referrer=message.referrer,
+        user_agent=message.user_agent,
+        locale=message.locale,
+        timezone=message.timezone,
+        custom=json_format.MessageToDict(message.custom) if message.custom.fields else {},
+    )
+
+
+def injection_from(message: resources_pb2.ContextInjection) -> Injection:
+    """Return what an agent wants of a client's context."""
+    wanted = {
+        "page_url": message.include_page_url,
+        "referrer": message.include_referrer,
+        "locale": message.include_locale,
+        "timezone": message.include_timezone,
+        "custom": message.include_custom_metadata,
+    }
+    return Injection(frozenset(name for name in wanted if wanted[name]), message.template)
 
 
 def new_event_message(event: Event) -> event_service_pb2.NewEvent:

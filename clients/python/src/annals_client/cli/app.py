@@ -9,7 +9,7 @@ import click
 from annals_client.cli.agents import agent
 from annals_client.cli.attachments import attachment
 from annals_client.cli.branches import branch, branches, fork, revert
-from annals_client.cli.contexts import context_command, count_tokens
+from annals_client.cli.contexts import context_command, count_tokens, system_prompt
 from annals_client.cli.conversations import conversation
 from annals_client.cli.drill_down import collapse, expand, focus
 from annals_client.cli.erasure import erase, verify_erasure
@@ -128,6 +128,7 @@ for command in (
     jobs,
     topic,
     context_command,
+    system_prompt,
     expand,
     collapse,
     focus,

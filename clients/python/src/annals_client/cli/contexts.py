@@ -101,6 +101,20 @@ def context_command(
         print_prepared(prepared)
 
 
+@click.command("system-prompt")
+@click.argument("conversation_id")
+@click.option("--model", default="", help="Decides the tokenizer (default: the agent's).")
+@json_option
+@pass_state
+def system_prompt(state: State, conversation_id: str, model: str) -> None:
+    """Print what the agent is told first, with what it wants of the client's context."""
+    built = state.client().context.build_system_prompt(conversation_id, model=model)
+    if state.as_json:
+        print_json(built)
+    else:
+        click.echo(built.system_prompt)
+
+
 @click.command("count-tokens")
 @click.argument("texts", nargs=-1)
 @click.option("--model", default="", help="Decides the tokenizer (default gpt-4o).")

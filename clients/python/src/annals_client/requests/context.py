@@ -53,3 +53,14 @@ def prepare(
         previous_context_version=previous_context_version,
     )
     return safe_call(lambda stubs: stubs.context.PrepareContext, request, timeout)
+
+
+def build_system_prompt(
+    conversation_id: str, *, model: str = "", timeout: float | None = None
+) -> Call[pb.BuildSystemPromptResponse]:
+    """Return the agent's prompt with what it wants of the client's context, and its tokens.
+
+    `model` decides the tokenizer; empty: the agent's.
+    """
+    request = pb.BuildSystemPromptRequest(conversation_id=conversation_id, model=model)
+    return safe_call(lambda stubs: stubs.context.BuildSystemPrompt, request, timeout)

@@ -11,6 +11,7 @@ from annals_common.errors.access import (
     ProviderLogsDisabledError,
     ScopeMissingError,
     SessionAlreadyMergedError,
+    TemplateInvalidError,
     UserTokenInvalidError,
     UserTokenRequiredError,
 )
@@ -80,6 +81,7 @@ __all__ = [
     "SeqMismatchError",
     "SessionAlreadyMergedError",
     "SummarySourceChangedError",
+    "TemplateInvalidError",
     "ToolCallNotFoundError",
     "UserTokenInvalidError",
     "UserTokenRequiredError",

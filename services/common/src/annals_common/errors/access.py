@@ -78,6 +78,19 @@ class ProviderLogsDisabledError(AnnalsError):
         )
 
 
+class TemplateInvalidError(AnnalsError):
+    """An agent's template for the client's context, stored unchecked, cannot be resolved."""
+
+    code = grpc.StatusCode.FAILED_PRECONDITION
+    reason = "TEMPLATE_INVALID"
+
+    def __init__(self, agent_id: str, cause: str) -> None:
+        super().__init__(
+            f"context_injection.template of the conversation's agent {cause}; update the agent",
+            metadata={"agent_id": agent_id, "cause": cause},
+        )
+
+
 class NotConfiguredError(AnnalsError):
     """The server lacks a setting this call needs."""
 

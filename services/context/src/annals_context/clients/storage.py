@@ -30,7 +30,13 @@ from annals_context.ports import (
     RetrievalScope,
     SearchAnswer,
 )
-from annals_context.translation import EVENT_TYPE_NUMBERS, ROLE_NUMBERS, event_from
+from annals_context.translation import (
+    EVENT_TYPE_NUMBERS,
+    ROLE_NUMBERS,
+    client_context_from,
+    event_from,
+    injection_from,
+)
 
 MAX_PAGE = 1_000
 
@@ -71,13 +77,15 @@ class GrpcStorage:
             title=found.title,
             user_id=found.user_id,
             session_id=found.session_id,
+            client=client_context_from(found.client_context),
         )
 
     async def get_agent(self, caller: Caller, agent_id: str) -> AgentFacts:
         """Return the agent."""
         request = tenant_service_pb2.GetAgentRequest(agent_id=agent_id)
         response = await call(self._tenants.GetAgent, request, caller)
-        return AgentFacts(response.agent.system_prompt, response.agent.model)
+        found = response.agent
+        return AgentFacts(found.system_prompt, found.model, injection_from(found.context_injection))
 
     async def list_newest(
         self,

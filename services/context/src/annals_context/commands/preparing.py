@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from annals_common.errors import AnnalsError, DeadlineExceededError, DependencyUnavailableError
 from annals_context.commands.fetching import events_at
+from annals_context.commands.prompting import conversation_and_agent, prompt_of
 from annals_context.commands.together import first_error
 from annals_context.domain.assembly import assemble
 from annals_context.domain.counting import Counter
@@ -98,7 +99,10 @@ class PrepareContext:
         self._storage, self._counter_for = storage, counter_for
 
     async def __call__(self, caller: Caller, request: Prepare) -> Prepared:
-        """Raises BudgetTooSmallError and what storage raises; a failed search only degrades."""
+        """Raises BudgetTooSmallError, TemplateInvalidError and what storage raises.
+
+        A failed search only degrades.
+        """
         material = await self._with_expanded(caller, request, await self._gather(caller, request))
         partners = await self._partners(caller, request, material)
         context_request = self._context_request(request, material, partners)
@@ -122,10 +126,7 @@ class PrepareContext:
     async def _facts(
         self, caller: Caller, request: Prepare
     ) -> tuple[ConversationFacts, AgentFacts]:
-        conversation = await self._storage.get_conversation(caller, request.conversation_id)
-        if not conversation.agent_id:
-            return conversation, AgentFacts()
-        return conversation, await self._storage.get_agent(caller, conversation.agent_id)
+        return await conversation_and_agent(self._storage, caller, request.conversation_id)
 
     async def _newest(self, caller: Caller, request: Prepare) -> _Newest:
         """Return the newest events and, further back if need be, the newest user message."""
@@ -225,7 +226,7 @@ class PrepareContext:
             recent=newest[: request.recent_events],
             relevant=material.found.hits,
             others=(*newest[request.recent_events :], *material.expanded, *partners),
-            system_prompt=material.agent.system_prompt,
+            system_prompt=prompt_of(material.conversation, material.agent).text,
             current_message=request.current_message,
             payload_format=request.payload_format,
             strategy=request.strategy,

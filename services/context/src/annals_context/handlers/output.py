@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from annals.context.v1 import context_service_pb2, resources_pb2
 from annals_context.commands.preparing import Prepare, Prepared
+from annals_context.commands.prompting import BuiltPrompt
 from annals_context.domain.model import ContextItem, CounterInfo, LedgerEntry, Repair
 from annals_context.domain.pins import DetailChange
 from annals_context.domain.reuse import Reuse
@@ -36,6 +37,17 @@ def prepared_response(
         conversation_version=prepared.conversation_version,
         degraded=prepared.degraded,
         repairs=[repair_message(repair) for repair in context.repairs],
+    )
+
+
+def built_prompt_response(built: BuiltPrompt) -> context_service_pb2.BuildSystemPromptResponse:
+    """Return the answer of BuildSystemPrompt."""
+    return context_service_pb2.BuildSystemPromptResponse(
+        system_prompt=built.prompt.text,
+        agent_id=built.agent_id,
+        injected_fields=built.prompt.injected,
+        total_tokens=built.total_tokens,
+        counter=counter_message(built.counter),
     )
 
 

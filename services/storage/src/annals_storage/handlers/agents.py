@@ -18,6 +18,7 @@ from annals_common.paging import (
     encode_time_cursor,
 )
 from annals_common.settings import MEBIBYTE
+from annals_common.templates import TemplateError, parse_template
 from annals_common.validation import (
     bounded,
     enum,
@@ -139,7 +140,11 @@ def _end_user_mode(agent: resources.Agent) -> str:
 
 def _context_injection(agent: resources.Agent) -> dict[str, Any]:
     given = agent.context_injection
-    text(given.template, "agent.context_injection.template", max_chars=MAX_TEMPLATE_CHARS)
+    path = "agent.context_injection.template"
+    try:
+        parse_template(text(given.template, path, max_chars=MAX_TEMPLATE_CHARS))
+    except TemplateError as error:
+        raise FieldInvalidError(path, str(error)) from error
     return {field.name: value for field, value in given.ListFields()}
 
 

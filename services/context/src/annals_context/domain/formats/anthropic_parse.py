@@ -78,8 +78,10 @@ def _add_call(said: TurnsTranscript, block: Members, path: str) -> None:
 
 def _add_result(said: TurnsTranscript, block: Members, path: str) -> None:
     given_id = values.identifier(block.get("tool_use_id"), f"{path}.tool_use_id")
-    blocks = _blocks(block.get("content") or "", f"{path}.content")
+    content = block.get("content")
+    blocks = _blocks("" if content is None else content, f"{path}.content")
     words = said.words(blocks, f"{path}.content")
+    is_error = values.flag(block.get("is_error"), f"{path}.is_error")
     call = said.calls.answer(given_id)
     if call is None:
         said.add_lone_result(given_id, words)
@@ -88,7 +90,7 @@ def _add_result(said: TurnsTranscript, block: Members, path: str) -> None:
         "content": [] if len(blocks) == 1 and _is_text(blocks[0]) else blocks,
         "call": rest(block, "type", "tool_use_id", "content", "is_error"),
     }
-    said.add_result(call, words, kept, path, is_error=block.get("is_error") is True)
+    said.add_result(call, words, kept, path, is_error=is_error)
 
 
 def _blocks(content: object, path: str) -> Sequence[Members]:
@@ -96,8 +98,11 @@ def _blocks(content: object, path: str) -> Sequence[Members]:
         return [{"type": "text", "text": values.text(content, path)}]
     if content is None:
         raise FieldInvalidError(path, "is required: a string or an array of blocks")
-    values.check_parts(content, path)
-    return [block for _, block in values.objects(content, path)]
+    blocks = values.parts(content, path)
+    for index, block in enumerate(blocks):
+        if block["type"] in {"image", "document"}:
+            values.members(block.get("source"), f"{path}[{index}].source")
+    return blocks
 
 
 def _is_text(block: Members) -> bool:

@@ -3,7 +3,7 @@
 `metadata["openai_chat"]` is a JSON text (so that numbers survive any store) of an object:
 
 - "message": members of the message that have no place in the event, such as `refusal`, and
-  `content` where it was not a string: an array of parts, or null;
+  `content` where it was not a string: an array of parts (see `kept_words`), or null;
 - "call": members of the entry of `tool_calls`, and its `id` where that had to be made unique;
 - "begins_message": true on a tool call that began a message of its own although the event
   before it is the assistant's too.
@@ -15,9 +15,9 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from annals_context.domain.events import Event
-from annals_context.domain.formats import provider_metadata
+from annals_context.domain.formats import kept_words, provider_metadata
 
-PARTS_SEPARATOR = "\n"
+PARTS_SEPARATOR = kept_words.SEPARATOR
 _KEY = provider_metadata.OPENAI_CHAT
 _PROTECTED_MESSAGE_MEMBERS = frozenset({"role", "content", "tool_calls", "tool_call_id"})
 _PROTECTED_CALL_MEMBERS = frozenset({"id", "function"})

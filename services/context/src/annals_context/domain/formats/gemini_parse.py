@@ -24,6 +24,8 @@ from annals_context.domain.formats.transcripts import Members, TurnsTranscript, 
 
 _ROLES = {"user": Role.USER, "model": Role.ASSISTANT, "function": Role.USER}
 _KINDS = ("text", "functionCall", "functionResponse")
+_MEDIA = frozenset({"inlineData", "fileData"})
+_MEDIA_TEXTS = frozenset({"mimeType", "mime_type", "data", "fileUri", "file_uri"})
 _PART_MEMBERS = (
     "functionCall",
     "functionResponse",
@@ -77,8 +79,9 @@ def _add_call(said: TurnsTranscript, part: Members, path: str) -> None:
     before = said.before_call(path)
     path = f"{path}.functionCall"
     function = values.members(part["functionCall"], path)
-    given_id = _given_id(function, path) or f"call_{len(said.events)}"
-    arguments = values.members(function.get("args") or {}, f"{path}.args")
+    given_id = values.optional_identifier(function.get("id"), f"{path}.id")
+    given_id = given_id or f"call_{len(said.events)}"
+    arguments = values.optional_members(function.get("args"), f"{path}.args")
     said.add_call(
         given_id,
         said.calls.unique(given_id),
@@ -93,7 +96,7 @@ def _add_result(said: TurnsTranscript, part: Members, path: str) -> None:
     path = f"{path}.functionResponse"
     function = values.members(part["functionResponse"], path)
     name = values.identifier(function.get("name"), f"{path}.name")
-    given_id = _given_id(function, path)
+    given_id = values.optional_identifier(function.get("id"), f"{path}.id")
     call = said.calls.answer(given_id) if given_id else said.calls.answer_by_name(name)
     words, has_failed, response = _response(function, f"{path}.response")
     if call is None:
@@ -115,20 +118,20 @@ def _part(given: Members, path: str) -> Members:
         raise FieldInvalidError(path, f"must have one of {', '.join(_KINDS)}")
     if "text" in part:
         values.text(part["text"], f"{path}.text")
+    for name in _MEDIA & part.keys():
+        for member, value in values.members(part[name], f"{path}.{name}").items():
+            if member in _MEDIA_TEXTS:
+                values.text(value, f"{path}.{name}.{member}")
     return part
 
 
 def _response(function: Members, path: str) -> tuple[str, bool, Members]:
     """Return what a result says, whether it failed, and the response where it is no plain text."""
-    response = values.members(function.get("response") or {}, path)
+    response = values.optional_members(function.get("response"), path)
     values.encoded_text(response, path)
     words, has_failed = response_words(response)
     is_plain = has_failed or (response.keys() == {"result"} and words == response["result"])
     return values.text(words, path), has_failed, {} if is_plain else response
-
-
-def _given_id(function: Members, path: str) -> str:
-    return values.identifier(function["id"], f"{path}.id") if function.get("id") else ""
 
 
 def _is_text(part: Members) -> bool:

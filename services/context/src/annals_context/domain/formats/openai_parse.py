@@ -45,7 +45,7 @@ def _add(said: Transcript, message: Members, path: str) -> None:
     role = role_of(message, _ROLES, path)
     if role is Role.TOOL:
         _add_result(said, message, path)
-    elif role is Role.ASSISTANT and message.get("tool_calls"):
+    elif role is Role.ASSISTANT and message.get("tool_calls") not in (None, []):
         _add_calls(said, message, path)
     else:
         _add_message(said, message, role, path)
@@ -114,7 +114,7 @@ def _content(message: Members, path: str, kept: dict[str, object]) -> str:
     if content is None and message["role"] != "assistant":
         raise FieldInvalidError(f"{path}.content", "is required: a string or an array of parts")
     if content is not None:
-        values.check_parts(content, f"{path}.content")
+        values.parts(content, f"{path}.content")
     kept["content"] = content
     return values.text(extras.joined_text(content), f"{path}.content")
 

@@ -122,7 +122,7 @@ def _words(content: object, path: str) -> tuple[str, list[object]]:
         return values.text(content, path), []
     if content is None:
         raise FieldInvalidError(path, "is required: a string or an array of parts")
-    parts = [values.members(part, path) for part in values.array(content, path)]
+    parts = values.parts(content, path)
     words = values.text(joined([openai_part(part) for part in parts]), path)
     is_plain = len(parts) == 1 and parts[0].keys() == {"type", "text"}
     return words, [] if is_plain else [*parts]

@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping
 
 from annals_common.errors import FieldInvalidError
 from annals_context.domain.events import Event
-from annals_context.domain.formats import values
+from annals_context.domain.formats import kept_words, values
 from annals_context.domain.formats.compact_json import dumps
 
 OPENAI_CHAT = "openai_chat"
@@ -26,7 +26,8 @@ _MAX_BYTES = 60 * 1024
 def load(event: Event, key: str) -> Mapping[str, object]:
     """Read the metadata leniently: its owner may have written anything there.
 
-    What no payload could hold (half a surrogate pair, a number without end) counts as nothing.
+    What no payload could hold (half a surrogate pair, a number without end) counts as nothing, and
+    so do parts of words that were edited since.
     """
     text = event.metadata.get(key)
     if not isinstance(text, str):
@@ -36,7 +37,7 @@ def load(event: Event, key: str) -> Mapping[str, object]:
         dumps(loaded).encode()
     except (ValueError, RecursionError):
         return {}
-    return loaded if isinstance(loaded, dict) else {}
+    return kept_words.filled(loaded, event.body) if isinstance(loaded, dict) else {}
 
 
 def load_list(event: Event, key: str, member: str) -> list[dict[str, object]]:
@@ -55,19 +56,21 @@ def members(event: Event, key: str, member: str, but: Collection[str]) -> dict[s
     return {name: value for name, value in kept.items() if name not in but}
 
 
-def metadata(key: str, kept: Mapping[str, object], path: str) -> dict[str, object]:
-    """Return the metadata that keeps what is not empty of `kept`.
+def metadata(
+    key: str, kept: Mapping[str, object], path: str, *, words: str = ""
+) -> dict[str, object]:
+    """Return the metadata that keeps what is not empty of `kept` for an event of these words.
 
     Raises FieldInvalidError when it is more than metadata may take.
     """
     filled = {name: value for name, value in kept.items() if value}
     if not filled:
         return {}
-    encoded = values.encodable(filled, path)
+    encoded = values.encodable(kept_words.cut(filled, words), path)
     if len(encoded.encode()) > _MAX_BYTES:
         raise FieldInvalidError(
             path,
-            f"keeps more than {_MAX_BYTES:,} bytes beside its words, which counts the words of "
-            "messages in parts as well; refer to images and documents by address",
+            f"keeps more than {_MAX_BYTES:,} bytes beside its words; refer to images and "
+            "documents by address",
         )
     return {key: encoded}

@@ -42,7 +42,7 @@ class Transcript:
                 role=role,
                 content=words,
                 author_name=author_name,
-                metadata=self.metadata(kept, path),
+                metadata=self._metadata(kept, path, words),
             )
         )
 
@@ -62,7 +62,7 @@ class Transcript:
             tool_call_id=tool_call_id,
             tool_name=tool_name,
             tool_input=tool_input,
-            metadata=self.metadata(kept, path),
+            metadata=self._metadata(kept, path, ""),
         )
         self.calls.open(given_id, call)
         self.events.append(call)
@@ -78,7 +78,7 @@ class Transcript:
                 tool_name=call.tool_name,
                 tool_result=words,
                 is_error=is_error,
-                metadata=self.metadata(kept, path),
+                metadata=self._metadata(kept, path, words),
             )
         )
 
@@ -87,9 +87,8 @@ class Transcript:
         self.repairs.append(Repair("tool_call_missing", given_id))
         self.events.append(Event(type=EventType.MESSAGE, role=Role.TOOL, content=words))
 
-    def metadata(self, kept: Members, path: str) -> dict[str, object]:
-        """Return the metadata that keeps what is not empty of `kept`."""
-        return provider_metadata.metadata(self.key, kept, path)
+    def _metadata(self, kept: Members, path: str, words: str) -> dict[str, object]:
+        return provider_metadata.metadata(self.key, kept, path, words=words)
 
 
 @dataclass(slots=True)

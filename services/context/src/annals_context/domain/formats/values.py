@@ -7,12 +7,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NoReturn
 
 from annals_common.errors import FieldInvalidError
+from annals_common.validation import nesting_levels
 from annals_context.domain.formats.compact_json import dumps
 
 MAX_TEXT_BYTES = 1024 * 1024
 MAX_IDENTIFIER_CHARS = 256
 MAX_NAME_CHARS = 200
+MAX_NESTING_LEVELS = 500
 ROOT = "payload"
+WORD_KINDS = frozenset({"text", "input_text", "output_text"})
+"""Types of parts that are words, in OpenAI's formats and Anthropic's."""
+_TOO_DEEP = f"nested deeper than {MAX_NESTING_LEVELS} levels"
 
 
 def listed(root: object, *names: str) -> tuple[object, str]:
@@ -76,13 +81,32 @@ def json_text(value: object, path: str) -> str:
     return checked
 
 
-def check_parts(value: object, path: str) -> None:
-    """Check the parts of a content: objects with a type; text parts have a text."""
-    for index, part in enumerate(array(value, path)):
-        part_path = f"{path}[{index}]"
-        kind = text(members(part, part_path).get("type"), f"{part_path}.type")
-        if kind == "text":
-            text(members(part, part_path).get("text"), f"{part_path}.text")
+def parts(value: object, path: str) -> list[Mapping[str, object]]:
+    """Return the parts of a content: objects with a type; those of words have a text."""
+    found = []
+    for part_path, part in objects(value, path):
+        kind = text(part.get("type"), f"{part_path}.type")
+        if kind in WORD_KINDS:
+            text(part.get("text"), f"{part_path}.text")
+        found.append(part)
+    return found
+
+
+def optional_members(value: object, path: str) -> Mapping[str, object]:
+    """Return an object's members; null and absent mean none."""
+    return {} if value is None else members(value, path)
+
+
+def optional_identifier(value: object, path: str) -> str:
+    """Return an identifier; null, absent and empty mean none."""
+    return identifier(value, path) if value not in (None, "") else ""
+
+
+def flag(value: object, path: str) -> bool:
+    """Return a boolean; null and absent mean false."""
+    if value is not None and not isinstance(value, bool):
+        raise FieldInvalidError(path, f"must be a boolean, not {_kind(value)}")
+    return value is True
 
 
 def encodable(value: object, path: str) -> str:
@@ -110,18 +134,26 @@ def _bounded(value: object, path: str, max_chars: int) -> str:
 
 
 def load(value: str, path: str) -> object:
-    """Return the value of a JSON text."""
+    """Return the value of a JSON text of at most 500 levels."""
     try:
-        return json.loads(value, parse_constant=_refuse_constant)
+        loaded: object = json.loads(value, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
         raise FieldInvalidError(path, f"must be JSON: {error.msg} at {where}") from error
     except (ValueError, RecursionError) as error:
         raise FieldInvalidError(path, f"must be JSON: {_cause(error)}") from error
+    if _may_be_deep(value) and nesting_levels(loaded) > MAX_NESTING_LEVELS:
+        raise FieldInvalidError(path, f"must be JSON: {_TOO_DEEP}")
+    return loaded
+
+
+def _may_be_deep(value: str) -> bool:
+    """Tell by counting brackets, which takes less than looking into every value."""
+    return value.count("[") + value.count("{") > MAX_NESTING_LEVELS
 
 
 def _cause(error: Exception) -> str:
-    return "nested too deeply" if isinstance(error, RecursionError) else str(error)
+    return _TOO_DEEP if isinstance(error, RecursionError) else str(error)
 
 
 def _refuse_constant(constant: str) -> NoReturn:
