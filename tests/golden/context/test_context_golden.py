@@ -12,16 +12,13 @@ from pathlib import Path
 
 import pytest
 from tests.golden.context.conversations import hits_of, long_talk, support
+from tests.golden.context.prepared import PERIODS, SUMMARIES, TOPICS
 from tests.unit.context.counters import O200K
 
 from annals_context.domain.assembly import assemble
 from annals_context.domain.formats import openai_chat, text
-from annals_context.domain.model import (
-    ContextRequest,
-    PayloadFormat,
-    PreparedContext,
-    StrategyName,
-)
+from annals_context.domain.model import ContextRequest, PayloadFormat, PreparedContext
+from annals_context.domain.options import IndexOptions, SnippetStrategy, StrategyName
 
 FILES = Path(__file__).parent / "files"
 SUFFIXES = {PayloadFormat.OPENAI_CHAT: "json", PayloadFormat.TEXT: "txt"}
@@ -49,12 +46,49 @@ def test_context(
             system_prompt="You are a helpful assistant.",
             current_message="What is next?",
             payload_format=payload_format,
-            strategy=strategy,
+            options=IndexOptions(strategy=strategy),
         )
     )
     stem = f"{name}.{strategy}.{budget_tokens}.{SUFFIXES[payload_format]}"
     check(stem, context.payload)
     check(f"{stem}.ledger", accounts(context))
+
+
+@pytest.mark.parametrize("strategy", [name for name in StrategyName if name != "adaptive"])
+@pytest.mark.parametrize("payload_format", PayloadFormat)
+def test_strategy(strategy: StrategyName, payload_format: PayloadFormat):
+    wanted = prepared_talk(IndexOptions(strategy=strategy), payload_format)
+    context = assemble(wanted)
+    stem = f"prepared.{strategy}.{SUFFIXES[payload_format]}"
+    check(stem, context.payload)
+    check(f"{stem}.ledger", accounts(context))
+
+
+@pytest.mark.parametrize("strategy", SnippetStrategy)
+def test_snippets(strategy: SnippetStrategy):
+    options = IndexOptions(strategy=StrategyName.SNIPPET, snippet_strategy=strategy)
+    check(f"snippets.{strategy}.txt", assemble(prepared_talk(options, PayloadFormat.TEXT)).payload)
+
+
+def prepared_talk(options: IndexOptions, payload_format: PayloadFormat) -> ContextRequest:
+    """Ask for the long talk with everything that background work knows of it."""
+    events = CONVERSATIONS["long_talk"][0]
+    return ContextRequest(
+        counter=O200K,
+        budget_tokens=1_200,
+        total_events=len(events),
+        recent=events[-4:],
+        relevant=hits_of(events, 8, 14, 30, 3),
+        others=events[:-4],
+        response_reserve_tokens=20,
+        system_prompt="You are a helpful assistant.",
+        current_message="What is next?",
+        payload_format=payload_format,
+        options=options,
+        topics=TOPICS,
+        periods=PERIODS,
+        summaries=SUMMARIES,
+    )
 
 
 def test_render():

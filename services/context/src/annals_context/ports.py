@@ -9,6 +9,7 @@ from typing import Protocol
 from annals_context.domain.events import Event, EventType, Role
 from annals_context.domain.material import Period, Summary, Topic
 from annals_context.domain.model import Hit
+from annals_context.domain.options import IndexChoices
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,7 @@ class AgentFacts:
 
     system_prompt: str = ""
     model: str = ""
+    index: IndexChoices = field(default_factory=IndexChoices)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from annals_common.interceptors.observe import REQUEST_ID_METADATA_KEY
 from annals_common.upstream import from_rpc_error
 from annals_context.domain.events import Event, EventType, Role
 from annals_context.domain.model import Hit
+from annals_context.index_translation import choices_from
 from annals_context.ports import AgentFacts, Caller, ConversationFacts, Identity, SearchAnswer
 from annals_context.translation import EVENT_TYPE_NUMBERS, ROLE_NUMBERS, event_from
 
@@ -65,7 +66,8 @@ class GrpcStorage:
         """Return the agent."""
         request = tenant_service_pb2.GetAgentRequest(agent_id=agent_id)
         response = await _call(self._tenants.GetAgent, request, caller)
-        return AgentFacts(response.agent.system_prompt, response.agent.model)
+        agent = response.agent
+        return AgentFacts(agent.system_prompt, agent.model, choices_from(agent.index_config))
 
     async def list_newest(
         self,

@@ -24,6 +24,10 @@ _ENCODING_BY_MODEL_PREFIX = (
     ("gpt-3.5", "cl100k_base"),
     ("gpt-35", "cl100k_base"),
 )
+_SAMPLE_CHARS_PER_TOKEN = 16
+_SAMPLE_SLACK_TOKENS = 8
+"""A sample may end within a word and then count a little more than it does in its text."""
+_MAX_BYTES_PER_CHAR = 4
 _AFTER_PREFIX = frozenset("-.:@_")
 
 
@@ -87,6 +91,23 @@ def available_for(counter: Counter, usable_tokens: int) -> int:
     if counter.exact:
         return usable_tokens
     return max(1, -(-usable_tokens * 100 // (100 - MARGIN_PERCENT)))
+
+
+def surely_exceeds(counter: Counter, text: str, limit_tokens: int) -> bool:
+    """Tell by its length or a sample that a text takes more than `limit_tokens`."""
+    if len(text) > limit_tokens * LONGEST_TOKEN_BYTES:
+        return True
+    sample_chars = limit_tokens * _SAMPLE_CHARS_PER_TOKEN
+    if len(text) <= sample_chars:
+        return False
+    return counter.count(text[:sample_chars]) > limit_tokens + _SAMPLE_SLACK_TOKENS
+
+
+def exceeds(counter: Counter, text: str, limit_tokens: int) -> bool:
+    """Tell whether a text takes more than `limit_tokens`; giants are not counted to their end."""
+    if len(text) * _MAX_BYTES_PER_CHAR <= limit_tokens:
+        return False
+    return surely_exceeds(counter, text, limit_tokens) or counter.count(text) > limit_tokens
 
 
 def _has_prefix(name: str, prefix: str) -> bool:

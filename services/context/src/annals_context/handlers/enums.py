@@ -6,7 +6,8 @@ from typing import Any
 
 from annals.context.v1 import resources_pb2 as pb
 from annals_context.domain.formats.providers import ProviderFormat
-from annals_context.domain.model import DetailLevel, PayloadFormat, Section, StrategyName
+from annals_context.domain.model import DetailLevel, PayloadFormat, Section
+from annals_context.domain.options import StrategyName
 
 FORMATS: dict[int, PayloadFormat] = {
     pb.PAYLOAD_FORMAT_UNSPECIFIED: PayloadFormat.OPENAI_CHAT,
@@ -21,11 +22,9 @@ PROVIDER_FORMATS: dict[int, ProviderFormat] = {
     pb.PAYLOAD_FORMAT_GEMINI_CONTENTS: ProviderFormat.GEMINI_CONTENTS,
     pb.PAYLOAD_FORMAT_OPENAI_RESPONSES: ProviderFormat.OPENAI_RESPONSES,
 }
-STRATEGIES: dict[int, StrategyName] = {
-    pb.STRATEGY_UNSPECIFIED: StrategyName.ADAPTIVE,
-    pb.STRATEGY_ADAPTIVE: StrategyName.ADAPTIVE,
-    pb.STRATEGY_FULL: StrategyName.FULL,
-    pb.STRATEGY_SNIPPET: StrategyName.SNIPPET,
+STRATEGIES: dict[int, StrategyName | None] = {
+    pb.STRATEGY_UNSPECIFIED: None,
+    **{pb.Strategy.Value(f"STRATEGY_{name.name}"): name for name in StrategyName},
 }
 
 

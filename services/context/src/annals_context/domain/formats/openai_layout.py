@@ -2,7 +2,8 @@
 
 Degraded events stay where they happened: a message keeps its role and ends with its handle; a
 tool group becomes one note of role `system` with a line for each of its events, so that no call
-is ever without its result. Older events are lines of one message of role `system`.
+is ever without its result. Older events are lines of one message of role `system`, and so is each
+block of paragraphs before them.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 from annals_context.domain.events import Event, EventType
 from annals_context.domain.formats import extras, lines
 from annals_context.domain.formats.compact_json import dumps
-from annals_context.domain.formats.layout import Line, Parts, Piece
+from annals_context.domain.formats.layout import Line, Parts, Piece, TextBlock
 from annals_context.domain.formats.openai_chat import (
     Message,
     named_message,
@@ -43,6 +44,14 @@ class OpenAiLayout:
     def system(self, prompt: str) -> Piece:
         """Write the system prompt as the first message."""
         return _piece({"role": "system", "content": prompt})
+
+    def text_frame(self, heading: str) -> Piece:
+        """Write the message around the paragraphs."""
+        return Piece(_message_of(heading))
+
+    def paragraph(self, text: str) -> Piece:
+        """Write a paragraph and the line break before it."""
+        return Piece(_escaped(f"\n{text}"))
 
     def block_frame(self, heading: str) -> Piece:
         """Write the message around the lines."""
@@ -76,6 +85,7 @@ class OpenAiLayout:
     def compose(self, parts: Parts) -> str:
         """Return the array; it holds at least one message."""
         pieces = [self.system(parts.system).text] if parts.system else []
+        pieces.extend(_text_block(block) for block in parts.blocks)
         if parts.lines:
             pieces.append(_block(parts.heading, [self._line_text(line) for line in parts.lines]))
         pieces.extend(piece.text for piece in parts.native)
@@ -108,7 +118,14 @@ class OpenAiLayout:
 
 
 def _block(heading: str, shown: list[str]) -> str:
-    content = _NEXT_LINE.join([heading, *(shown or [""])])
+    return _message_of(_NEXT_LINE.join([heading, *(shown or [""])]))
+
+
+def _text_block(block: TextBlock) -> str:
+    return _message_of("\n".join([block.heading, *block.paragraphs]))
+
+
+def _message_of(content: str) -> str:
     return f'{_SYSTEM_OPENING}{_escaped(content)}"{_BETWEEN}'
 
 

@@ -1,0 +1,28 @@
+"""How long a context waits for what it could do without."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from annals_context.ports import Caller
+
+PATIENT_SHARE = 0.6
+"""Of the time left, how much may pass in waiting: the rest must do without."""
+
+
+def within(caller: Caller, timeout_s: float) -> Caller:
+    """Return the caller with at most `timeout_s`, and time left to answer without it."""
+    if caller.timeout_s is not None:
+        timeout_s = min(timeout_s, caller.timeout_s * PATIENT_SHARE)
+    return replace(caller, timeout_s=timeout_s)
+
+
+class first_error:  # noqa: N801 - reads as a statement
+    """Raises the first error of a task group as itself."""
+
+    async def __aenter__(self) -> None:
+        return None
+
+    async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, BaseExceptionGroup):
+            raise error.exceptions[0] from error
