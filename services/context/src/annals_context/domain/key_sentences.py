@@ -1,8 +1,8 @@
 """The sentences of a text that are most like the whole of it, told by its words alone.
 
-A sentence is a vector of its words, each weighted by how often the text says it and by how few of
-its sentences do; the centroid is the sum of all. What most sentences hold, as articles do, weighs
-little in any language, and nothing but the text itself decides: its snippet stays the same
+A sentence is a vector of its words. The whole is one of what its sentences share: each word weighs
+as much as there are other sentences that say it, and less the more of all do, as with articles.
+This holds in any language, and nothing but the text itself decides: its snippet stays the same
 whatever else is in the conversation.
 """
 
@@ -16,6 +16,8 @@ from annals_context.domain.snippets import ELLIPSIS, sentences, snippet, words
 
 MAX_SCANNED_CHARS = 20_000
 """Of a longer text the beginning decides."""
+UNSHARED_WEIGHT = 0.1
+"""Of a word that one sentence alone says."""
 _MIN_WORDS = 3
 """A shorter sentence ("Yes, please.") is hardly the core of anything."""
 
@@ -85,13 +87,12 @@ def _scored(text: str, start: int, end: int) -> list[Sentence]:
 
 
 def _weights(counted: list[Counter[str]]) -> dict[str, float]:
-    """Return the centroid: by word, how often it is said and how few sentences say it."""
-    said: Counter[str] = Counter()
-    saying: Counter[str] = Counter()
-    for own in counted:
-        said.update(own)
-        saying.update(own.keys())
-    return {word: n * math.log((1 + len(counted)) / saying[word]) for word, n in said.items()}
+    """Return the weight of each word in the whole."""
+    saying = Counter(word for own in counted for word in own)
+    return {
+        word: (n - 1 + UNSHARED_WEIGHT) * math.log((1 + len(counted)) / n)
+        for word, n in saying.items()
+    }
 
 
 def _likeness(own: Counter[str], weights: dict[str, float], norm: float) -> float:
