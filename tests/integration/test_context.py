@@ -8,6 +8,7 @@ import pytest
 from tests.support.context import RunningContext, running_context
 from tests.support.proxy import proxy_to
 from tests.support.storage import RunningStorage, Tenant
+from tests.unit.context.checks import CHECKS
 
 from annals.context.v1 import context_service_pb2 as pb
 from annals.context.v1 import resources_pb2 as res
@@ -15,6 +16,12 @@ from annals.storage.v1 import resources_pb2 as storage_res
 from annals_client import AsyncAnnalsClient, assistant, tool_call, tool_result, user
 from annals_client.errors import BudgetTooSmallError, NotFoundError, UnauthenticatedError
 from annals_common.tokenizers import count_tokens, load_encoding
+from annals_context.domain.model import PayloadFormat
+
+FORMATS = [
+    name.removeprefix("PAYLOAD_FORMAT_").lower().replace("_", "-")
+    for name in res.PayloadFormat.keys()[1:]
+]
 
 
 def tokens(payload: str, encoding: str = "o200k_base") -> int:
@@ -140,7 +147,45 @@ async def test_the_request_goes_before_the_agent_and_the_agent_before_the_defaul
     assert not any(item.section == res.SECTION_INDEX for item in by_request.items)
 
 
-@pytest.mark.parametrize("payload_format", ["openai-chat", "text"])
+async def said_with_a_tool(annals: AsyncAnnalsClient) -> str:
+    """An agent's conversation: its prompt, thirty notes, a call whose result never came."""
+    agent = await annals.agents.create("Pilot", system_prompt="You are a pilot.", model="gpt-4o")
+    made = await annals.conversations.create(agent_id=agent.agent_id)
+    notes = [user(f"Note {i}: nothing happened.") for i in range(30)]
+    calls = [
+        tool_call("call 1", "get_weather", {"city": "Bern"}),
+        tool_result("call 1", "grey"),
+        assistant("Grey."),
+        tool_call("call 2", "get_weather", {"city": "Thun"}),
+    ]
+    await annals.events.append(made.conversation_id, [*notes, *calls])
+    return made.conversation_id
+
+
+@pytest.mark.parametrize("payload_format", FORMATS)
+async def test_every_format_satisfies_its_provider_and_the_budget(
+    annals: AsyncAnnalsClient, payload_format: str
+) -> None:
+    conversation_id = await said_with_a_tool(annals)
+
+    prepared = await annals.context.prepare(
+        conversation_id,
+        budget_tokens=500,
+        current_message="And now?",
+        payload_format=payload_format,
+        strategy="snippet",
+        recent_events=5,
+    )
+
+    CHECKS[PayloadFormat(payload_format.replace("-", "_"))](prepared.payload)
+    assert prepared.total_tokens == tokens(prepared.payload) <= 500
+    assert prepared.payload.index("You are a pilot.") < prepared.payload.index("Note 24:")
+    assert prepared.payload.index("Note 24:") < prepared.payload.index("And now?")
+    kinds = {repair.kind for repair in prepared.repairs}
+    assert kinds == (set() if payload_format == "text" else {"tool_result_missing"})
+
+
+@pytest.mark.parametrize("payload_format", FORMATS)
 async def test_the_smallest_workable_budget_is_named_and_works(
     annals: AsyncAnnalsClient, payload_format: str
 ) -> None:

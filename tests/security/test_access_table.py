@@ -34,7 +34,7 @@ OWN = frozenset(
     (
         *("GetConversation", "EndConversation", "DeleteConversation"),
         *("AppendEvents", "StreamAppendEvents", "GetEvent", "BatchGetEvents", "ListEvents"),
-        *("ListPeriod", "WatchEvents"),
+        *("ListPeriod", "WatchEvents", "GetSummarySource", "ListSummaries"),
     )
 )
 """What end users do with a conversation of theirs."""

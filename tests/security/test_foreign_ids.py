@@ -18,7 +18,7 @@ from tests.support.messages import Path, dotted, is_string, leaf_fields, put
 from tests.support.raw import Failure, failure, methods
 from tests.support.scratch import run
 from tests.support.storage import RunningStorage, Tenant, fresh_tenant
-from tests.support.valid_requests import VALID, send
+from tests.support.valid_requests import VALID, send, summary_id_of
 from tests.support.waiting import eventually
 
 from annals.storage.v1 import conversation_service_pb2 as conversation_pb
@@ -129,6 +129,8 @@ async def foreign(storage: RunningStorage) -> Any:
                 "relationship_id": related.relationship.relationship_id,
                 "provider_log_id": str(uuid4()),
                 "memory_id": remembered.memory_id,
+                "summary_id": await summary_id_of(theirs),
+                "run_id": str(uuid4()),
                 "receipt_id": erased.receipt.receipt_id,
             },
         )

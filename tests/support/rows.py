@@ -9,6 +9,8 @@ from tests.support.scratch import as_tenant, run
 SOME = "11111111-1111-4111-8111-111111111111"
 
 INSERTS: dict[str, str] = {
+    "jobs": """
+        (tenant_id, subject, kind) VALUES (%(tenant)s, %(some)s, 'topics')""",
     "signing_keys": """
         (tenant_id, signing_key_id, display_name, algorithm, public_key_pem, issuer, audience)
         VALUES (%(tenant)s, %(some)s, 'k', 'ES256', 'pem', 'iss', 'aud')""",
@@ -30,6 +32,15 @@ INSERTS: dict[str, str] = {
     "memories": """
         (tenant_id, memory_id, conversation_id, content, payload_hash)
         VALUES (%(tenant)s, %(some)s, %(room)s, 'm', '')""",
+    "summaries": """
+        (tenant_id, summary_id, conversation_id, branch, height, level, first_seq, last_seq,
+         provider, model, body, token_count, quality_score, citations, source_version)
+        VALUES (%(tenant)s, %(some)s, %(room)s, 1, 0, 'brief', 1, 1, 'p', 'm', 'b', 1, 0.5, '[]',
+                'v')""",
+    "summary_runs": """
+        (tenant_id, run_id, conversation_id, provider, model, status, summary_count, input_tokens,
+         output_tokens, cost_micros, started_at)
+        VALUES (%(tenant)s, %(some)s, %(room)s, 'p', 'm', 'completed', 1, 1, 1, 0, now())""",
     "relationships": """
         (tenant_id, relationship_id, type, source_kind, source_id, target_kind, target_id)
         VALUES (%(tenant)s, %(some)s, 'RELATED', 'conversation', 'a', 'conversation', 'b')""",
@@ -44,6 +55,10 @@ INSERTS: dict[str, str] = {
         (tenant_id, provider_log_id, conversation_id, provider, request_json, response_json,
          latency_ms, expires_at)
         VALUES (%(tenant)s, %(some)s, %(room)s, 'p', '{}', '{}', 1, now())""",
+    "context_cache": """
+        (tenant_id, conversation_id, request_digest, state, context_version, body, body_bytes,
+         expires_at)
+        VALUES (%(tenant)s, %(room)s, sha256('a'), sha256('b'), 'v', 'body', 4, now())""",
     "search_parameters": """
         (tenant_id, overrides) VALUES (%(tenant)s, '{"time_bonus": 0.1}')""",
     "search_log": """

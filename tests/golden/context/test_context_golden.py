@@ -21,7 +21,13 @@ from annals_context.domain.model import ContextRequest, PayloadFormat, PreparedC
 from annals_context.domain.options import IndexOptions, SnippetStrategy, StrategyName
 
 FILES = Path(__file__).parent / "files"
-SUFFIXES = {PayloadFormat.OPENAI_CHAT: "json", PayloadFormat.TEXT: "txt"}
+SUFFIXES = {
+    PayloadFormat.OPENAI_CHAT: "json",
+    PayloadFormat.TEXT: "txt",
+    PayloadFormat.ANTHROPIC_MESSAGES: "anthropic.json",
+    PayloadFormat.GEMINI_CONTENTS: "gemini.json",
+    PayloadFormat.OPENAI_RESPONSES: "responses.json",
+}
 CONVERSATIONS = {"support": (support(), (5, 1)), "long_talk": (long_talk(), (8, 14, 30, 3))}
 BUDGETS_TOKENS = (150, 500, 2_000)
 

@@ -14,7 +14,8 @@ def is_cancelled() -> bool:
 async def pause(seconds: float) -> None:
     """Sleep in a loop without end, or end it: also when a call before swallowed the cancellation.
 
-    psycopg does, when it comes while an answer is being read.
+    psycopg does, when it comes while an answer is being read; so does `asyncio.wait_for` of Python
+    3.11, when it comes together with what was waited for.
     """
     if is_cancelled():
         raise asyncio.CancelledError

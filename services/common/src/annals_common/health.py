@@ -10,6 +10,8 @@ import grpc.aio
 import structlog
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
+from annals_common.cancellation import pause
+
 LIVENESS = "liveness"
 """Asked under this name, a process that runs answers SERVING, whatever its dependencies do."""
 
@@ -70,12 +72,13 @@ class HealthWatch:
 
     async def _go_on(self) -> None:
         while True:
-            await asyncio.sleep(INTERVAL_SECONDS)
+            await pause(INTERVAL_SECONDS)
             await self._look()
 
     async def _look(self) -> None:
         try:
-            await asyncio.wait_for(self._check(), TIMEOUT_SECONDS)
+            async with asyncio.timeout(TIMEOUT_SECONDS):
+                await self._check()
         except Exception as error:  # noqa: BLE001 - any failure means not serving
             await self._report(serving=False, cause=repr(error))
         else:

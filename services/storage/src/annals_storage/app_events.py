@@ -5,6 +5,7 @@ from __future__ import annotations
 import grpc.aio
 
 from annals.storage.v1 import event_service_pb2_grpc
+from annals_common.composition import compose
 from annals_storage.app_adapters import Shared
 from annals_storage.commands.changing import ChangeEvents
 from annals_storage.commands.watch_sources import WatchStores
@@ -12,7 +13,6 @@ from annals_storage.commands.watching import WatchEvents
 from annals_storage.embedding.tokens import TiktokenCounter
 from annals_storage.handlers.access import Access
 from annals_storage.handlers.branches import BranchHandler
-from annals_storage.handlers.composition import compose
 from annals_storage.handlers.event_changes import EventChangesHandler
 from annals_storage.handlers.event_chunks import EventChunksHandler
 from annals_storage.handlers.event_reads import EventReadHandler

@@ -30,13 +30,16 @@ def prepare(
     min_cluster_size: int | None = None,
     summary_ratio: float | None = None,
     chunk_threshold_tokens: int | None = None,
+    previous_context_version: str = "",
     timeout: float | None = None,
 ) -> Call[pb.PrepareContextResponse]:
-    """Build a context. `payload_format`: openai-chat or text; `strategy`: adaptive, full, snippet,
-    clustered, hierarchical, recent-plus-relevant; `snippet_strategy`: first, semantic-core,
+    """Build a context. `strategy`: adaptive, full, snippet, clustered, hierarchical,
+    recent-plus-relevant; `snippet_strategy`: first, semantic-core,
     summary. What is left out is as the agent's index configuration has it, else the default.
 
-    `branch` 0: the current one.
+    `payload_format`: openai-chat, openai-responses, anthropic-messages, gemini-contents or text.
+    `branch` 0: the current one. `previous_context_version`: what to compare it with; the answer's
+    `shared_prefix_tokens` says how much of it a provider that caches prompts has read already.
 
     Raises BudgetTooSmallError with `minimum_budget_tokens` when nothing fits.
     """
@@ -62,5 +65,6 @@ def prepare(
         min_cluster_size=min_cluster_size,
         summary_ratio=summary_ratio,
         chunk_threshold_tokens=chunk_threshold_tokens,
+        previous_context_version=previous_context_version,
     )
     return safe_call(lambda stubs: stubs.context.PrepareContext, request, timeout)

@@ -6,6 +6,7 @@ Handlers and commands raise these; one interceptor turns them into a
 
 from annals_common.errors.access import (
     CredentialsInvalidError,
+    JobLeaseLostError,
     NotConfiguredError,
     ProviderLogsDisabledError,
     ScopeMissingError,
@@ -32,6 +33,7 @@ from annals_common.errors.history import (
     EventDeletedError,
     EventErasedError,
     RelationshipCycleError,
+    SummarySourceChangedError,
     ToolCallNotFoundError,
 )
 from annals_common.errors.requests import (
@@ -45,6 +47,8 @@ from annals_common.errors.requests import (
     ResourceNotFoundError,
     SeqMismatchError,
     VersionMismatchError,
+    ViewExpiredError,
+    ViewInvalidError,
 )
 
 __all__ = [
@@ -63,6 +67,7 @@ __all__ = [
     "FieldViolation",
     "IdempotencyKeyReusedError",
     "ImportInvalidError",
+    "JobLeaseLostError",
     "LimitExceededError",
     "NotConfiguredError",
     "OverloadedError",
@@ -74,10 +79,13 @@ __all__ = [
     "ScopeMissingError",
     "SeqMismatchError",
     "SessionAlreadyMergedError",
+    "SummarySourceChangedError",
     "ToolCallNotFoundError",
     "UserTokenInvalidError",
     "UserTokenRequiredError",
     "VersionMismatchError",
+    "ViewExpiredError",
+    "ViewInvalidError",
     "WatcherTooSlowError",
     "echo",
 ]

@@ -54,6 +54,34 @@ class PageTokenInvalidError(AnnalsError):
         )
 
 
+class ViewInvalidError(AnnalsError):
+    """A view was not made by this installation for this caller: malformed, changed or another's."""
+
+    code = grpc.StatusCode.INVALID_ARGUMENT
+    reason = "VIEW_INVALID"
+
+    def __init__(self) -> None:
+        description = "was not made for you by this installation; prepare the context anew"
+        super().__init__(
+            f"view: {description}",
+            metadata={"field": "view"},
+            violations=[FieldViolation("view", description)],
+        )
+
+
+class ViewExpiredError(AnnalsError):
+    """A view that is too old. `expired_at`: since when, as ISO 8601."""
+
+    code = grpc.StatusCode.FAILED_PRECONDITION
+    reason = "VIEW_EXPIRED"
+
+    def __init__(self, expired_at: str) -> None:
+        super().__init__(
+            f"the view expired at {expired_at}; prepare the context anew",
+            metadata={"expire_time": expired_at},
+        )
+
+
 class ResourceNotFoundError(AnnalsError):
     """Nothing by this id is visible to the caller."""
 
@@ -121,16 +149,18 @@ class VersionMismatchError(AnnalsError):
 
 
 class BudgetTooSmallError(AnnalsError):
-    """No context fits. `minimum` is the smallest budget that works, in tokens."""
+    """No context fits. `minimum` is the smallest budget that works, in tokens; `field`: where the
+    request says how large it is.
+    """
 
     code = grpc.StatusCode.FAILED_PRECONDITION
     reason = "BUDGET_TOO_SMALL"
 
-    def __init__(self, *, budget: int, minimum: int) -> None:
+    def __init__(self, *, budget: int, minimum: int, field: str = "budget_tokens") -> None:
         super().__init__(
-            f"budget_tokens {budget} is too small; the smallest that works is {minimum}",
+            f"{field} {budget} is too small; the smallest that works is {minimum}",
             metadata={"budget_tokens": str(budget), "minimum_budget_tokens": str(minimum)},
-            violations=[FieldViolation("budget_tokens", f"must be at least {minimum}")],
+            violations=[FieldViolation(field, f"must be at least {minimum}")],
         )
 
 

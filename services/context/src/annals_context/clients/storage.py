@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from datetime import datetime
 
-import grpc
 import grpc.aio
+from google.protobuf.timestamp_pb2 import Timestamp
 
 from annals.storage.v1 import (
     conversation_service_pb2,
@@ -19,19 +19,21 @@ from annals.storage.v1 import (
     tenant_service_pb2,
     tenant_service_pb2_grpc,
 )
-from annals_common.errors import DeadlineExceededError
-from annals_common.interceptors.observe import REQUEST_ID_METADATA_KEY
-from annals_common.upstream import from_rpc_error
+from annals_context.clients.calling import call
 from annals_context.domain.events import Event, EventType, Role
 from annals_context.domain.model import Hit
 from annals_context.index_translation import choices_from
-from annals_context.ports import AgentFacts, Caller, ConversationFacts, Identity, SearchAnswer
+from annals_context.ports import (
+    AgentFacts,
+    Caller,
+    ConversationFacts,
+    Identity,
+    RetrievalScope,
+    SearchAnswer,
+)
 from annals_context.translation import EVENT_TYPE_NUMBERS, ROLE_NUMBERS, event_from
 
-SERVICE = "storage"
 MAX_PAGE = 1_000
-
-T = TypeVar("T")
 
 
 class GrpcStorage:
@@ -46,26 +48,36 @@ class GrpcStorage:
     async def identify(self, caller: Caller) -> Identity:
         """Return whose the credentials are."""
         request = tenant_service_pb2.GetCallerRequest()
-        response = await _call(self._tenants.GetCaller, request, caller)
+        response = await call(self._tenants.GetCaller, request, caller)
         kind = resources_pb2.API_KEY_KIND_PUBLISHABLE
-        return Identity(response.tenant_id, is_publishable=response.kind == kind)
+        return Identity(
+            response.tenant_id,
+            is_publishable=response.kind == kind,
+            agent_id=response.agent_id,
+            user_id=response.user_id,
+            session_id=response.session_id,
+        )
 
     async def get_conversation(self, caller: Caller, conversation_id: str) -> ConversationFacts:
         """Return the conversation."""
         request = conversation_service_pb2.GetConversationRequest(conversation_id=conversation_id)
-        response = await _call(self._conversations.GetConversation, request, caller)
+        response = await call(self._conversations.GetConversation, request, caller)
         found = response.conversation
         return ConversationFacts(
             conversation_id=found.conversation_id,
             agent_id=found.agent_id,
             event_count=found.event_count,
             version=found.version,
+            current_branch=found.current_branch,
+            title=found.title,
+            user_id=found.user_id,
+            session_id=found.session_id,
         )
 
     async def get_agent(self, caller: Caller, agent_id: str) -> AgentFacts:
         """Return the agent."""
         request = tenant_service_pb2.GetAgentRequest(agent_id=agent_id)
-        response = await _call(self._tenants.GetAgent, request, caller)
+        response = await call(self._tenants.GetAgent, request, caller)
         agent = response.agent
         return AgentFacts(agent.system_prompt, agent.model, choices_from(agent.index_config))
 
@@ -86,7 +98,7 @@ class GrpcStorage:
             order=event_service_pb2.SORT_ORDER_DESCENDING,
             page_size=min(limit, MAX_PAGE),
         )
-        response = await _call(self._events.ListEvents, request, caller)
+        response = await call(self._events.ListEvents, request, caller)
         return [event_from(event) for event in response.events]
 
     async def list_between(
@@ -108,7 +120,7 @@ class GrpcStorage:
             types=[EVENT_TYPE_NUMBERS[item] for item in types],
             page_size=MAX_PAGE,
         )
-        response = await _call(self._events.ListEvents, request, caller)
+        response = await call(self._events.ListEvents, request, caller)
         return [event_from(event) for event in response.events]
 
     async def search(
@@ -132,22 +144,32 @@ class GrpcStorage:
             if read_your_writes
             else search_service_pb2.SEARCH_FRESHNESS_EVENTUAL,
         )
-        response = await _call(self._search.SearchEvents, request, caller)
-        hits = tuple(
-            Hit(event_from(h.event), h.score, h.chunk_start, h.chunk_end) for h in response.hits
+        return _answer(await call(self._search.SearchEvents, request, caller))
+
+    async def search_scope(
+        self, caller: Caller, query: str, scope: RetrievalScope, *, limit: int
+    ) -> SearchAnswer:
+        """Search the conversations of a scope, each on its current branch."""
+        where = search_service_pb2.SearchFilter(
+            conversation_ids=scope.conversation_ids,
+            agent_ids=[scope.agent_id] if scope.agent_id else [],
+            user_id=scope.user_id,
+            session_id=scope.session_id,
+            start_time=_stamp(scope.start_time),
+            end_time=_stamp(scope.end_time),
         )
-        return SearchAnswer(hits, tuple(response.degraded))
+        request = search_service_pb2.SearchEventsRequest(query=query, filter=where, limit=limit)
+        return _answer(await call(self._search.SearchEvents, request, caller))
 
 
-async def _call(method: Callable[..., Awaitable[T]], request: Any, caller: Caller) -> T:
-    if caller.timeout_s is not None and caller.timeout_s <= 0:
-        raise DeadlineExceededError
-    metadata = (
-        ("authorization", caller.authorization),
-        (REQUEST_ID_METADATA_KEY, caller.request_id),
-        *caller.end_user,
-    )
-    try:
-        return await method(request, metadata=metadata, timeout=caller.timeout_s)
-    except grpc.aio.AioRpcError as error:
-        raise from_rpc_error(error, SERVICE) from error
+def _stamp(moment: datetime | None) -> Timestamp | None:
+    if moment is None:
+        return None
+    stamp = Timestamp()
+    stamp.FromDatetime(moment)
+    return stamp
+
+
+def _answer(response: search_service_pb2.SearchEventsResponse) -> SearchAnswer:
+    hits = (Hit(event_from(h.event), h.score, h.chunk_start, h.chunk_end) for h in response.hits)
+    return SearchAnswer(tuple(hits), tuple(response.degraded))

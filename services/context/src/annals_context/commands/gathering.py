@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 
 from annals_common.errors import AnnalsError, DeadlineExceededError, DependencyUnavailableError
 from annals_context.commands.background import Background, ReadBackground
-from annals_context.commands.patience import first_error, within
+from annals_context.commands.patience import within
 from annals_context.commands.prepare_request import Prepare
+from annals_context.commands.together import first_error
 from annals_context.domain.events import Event, Role
 from annals_context.domain.options import IndexOptions, StrategyName, resolve
 from annals_context.domain.strategies import FULL_UP_TO_EVENTS, choose
@@ -49,7 +50,9 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """All that was read for a request. `options`: whoever chose them."""
+    """All that was read for a request. `options`: whoever chose them. `expanded`: what a reader
+    asked for and was neither listed nor found.
+    """
 
     conversation: ConversationFacts
     agent: AgentFacts
@@ -57,6 +60,7 @@ class Material:
     newest: Newest
     found: Found
     background: Background
+    expanded: tuple[Event, ...] = ()
 
     @property
     def total_events(self) -> int:

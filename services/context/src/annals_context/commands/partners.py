@@ -1,21 +1,40 @@
-"""Fetches what tool calls and results lack to be whole."""
+"""Fetches what was neither listed nor found: what a reader expanded, other halves of tool calls."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from dataclasses import replace
 
+from annals_context.commands.fetching import events_at
 from annals_context.commands.gathering import Material, shown
-from annals_context.commands.patience import first_error
 from annals_context.commands.prepare_request import Prepare
+from annals_context.commands.together import first_error
 from annals_context.domain.events import Event, EventType
-from annals_context.domain.model import Hit
+from annals_context.domain.model import DetailLevel
 from annals_context.domain.pairing import unpaired_tool_call_ids
 from annals_context.ports import Caller, Storage
 
 PARTNER_REACH = 50
 """How far from a tool call its result is looked for, in events, and the other way round."""
 MAX_PARTNER_LOOKUPS = 8
+
+
+class FetchExpanded:
+    """Adds the events to be shown in full that were neither listed nor found."""
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+
+    async def __call__(self, caller: Caller, request: Prepare, material: Material) -> Material:
+        """Return the material with them; raises what storage raises."""
+        asked = {seq for seq, level in request.pins.items() if level is DetailLevel.FULL}
+        seqs = asked.difference(event.seq for event in _distinct(material))
+        if not seqs:
+            return material
+        found = await events_at(
+            self._storage, caller, request.conversation_id, branch=request.branch, seqs=seqs
+        )
+        return replace(material, expanded=tuple(shown(found)))
 
 
 class FetchPartners:
@@ -31,6 +50,8 @@ class FetchPartners:
         present = _distinct(material)
         alone = set(unpaired_tool_call_ids(present))
         halves = [event for event in present if event.tool_call_id in alone]
+        # What a reader asked for must not miss its other half for want of look-ups.
+        halves.sort(key=lambda event: event.seq not in request.pins)
         async with first_error(), asyncio.TaskGroup() as tasks:
             lookups = [
                 tasks.create_task(self._around(caller, request, half))
@@ -52,6 +73,7 @@ class FetchPartners:
 
 
 def _distinct(material: Material) -> list[Event]:
-    hits: Sequence[Hit] = material.found.answer.hits
-    events = {event.seq: event for event in (*material.newest.events, *(hit.event for hit in hits))}
+    found = (hit.event for hit in material.found.answer.hits)
+    all_events = (*material.newest.events, *found, *material.expanded)
+    events = {event.seq: event for event in all_events}
     return [events[seq] for seq in sorted(events)]

@@ -15,14 +15,3 @@ def within(caller: Caller, timeout_s: float) -> Caller:
     if caller.timeout_s is not None:
         timeout_s = min(timeout_s, caller.timeout_s * PATIENT_SHARE)
     return replace(caller, timeout_s=timeout_s)
-
-
-class first_error:  # noqa: N801 - reads as a statement
-    """Raises the first error of a task group as itself."""
-
-    async def __aenter__(self) -> None:
-        return None
-
-    async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, BaseExceptionGroup):
-            raise error.exceptions[0] from error

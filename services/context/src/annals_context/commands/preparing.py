@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from annals_context.commands.background import ReadBackground
 from annals_context.commands.gathering import MAX_QUERY_CHARS, Found, Gather, Material
-from annals_context.commands.partners import FetchPartners
+from annals_context.commands.partners import FetchExpanded, FetchPartners
 from annals_context.commands.prepare_request import Prepare, Prepared
 from annals_context.domain.assembly import assemble
 from annals_context.domain.counting import Counter
@@ -36,18 +36,19 @@ class PrepareContext:
         summaries: Summaries | None = None,
     ) -> None:
         self._gather = Gather(storage, ReadBackground(topics, summaries))
-        self._partners = FetchPartners(storage)
+        self._expanded, self._partners = FetchExpanded(storage), FetchPartners(storage)
         self._counter_for = counter_for
 
     async def __call__(self, caller: Caller, request: Prepare) -> Prepared:
         """Raises BudgetTooSmallError and what storage raises; a failed search only degrades."""
-        material = await self._gather(caller, request)
+        material = await self._expanded(caller, request, await self._gather(caller, request))
         partners = await self._partners(caller, request, material)
         context_request = self._context_request(request, material, partners)
         # Counting and fitting take milliseconds of pure CPU: not on the event loop.
         context = await asyncio.to_thread(assemble, context_request)
         degraded = _degraded(material, context_request)
-        return Prepared(context, material.conversation.version, degraded)
+        branch = request.branch or material.conversation.current_branch
+        return Prepared(context, material.conversation.version, degraded, branch)
 
     def _context_request(
         self, request: Prepare, material: Material, partners: Sequence[Event]
@@ -60,7 +61,7 @@ class PrepareContext:
             total_events=material.total_events,
             recent=newest[: options.recent_events],
             relevant=_relevant(material.found, options.snippet_strategy),
-            others=(*newest[options.recent_events :], *partners),
+            others=(*newest[options.recent_events :], *material.expanded, *partners),
             system_prompt=material.agent.system_prompt,
             current_message=request.current_message,
             payload_format=request.payload_format,
@@ -68,6 +69,8 @@ class PrepareContext:
             topics=material.background.topics,
             periods=material.background.periods,
             summaries=material.background.summaries,
+            pins=request.pins,
+            required=request.required,
         )
 
 

@@ -24,7 +24,9 @@ CHUNKS_RETRIEVAL = 'get_message_with_chunks("{}")'
 
 @dataclass(slots=True)
 class Condenser:
-    """Shows events of one request. `newest_seq`: the event that is never cut for its size."""
+    """Shows events of one request. `newest_seq`: the event that is never cut for its size; what a
+    reader asked for in full is not either.
+    """
 
     options: IndexOptions
     counter: Counter
@@ -43,15 +45,16 @@ class Condenser:
         is_plain = self.options.snippet_strategy is SnippetStrategy.FIRST
         return chunk[0] if chunk and is_plain else 0
 
-    def level(self, event: Event, detail: DetailLevel) -> DetailLevel:
+    def level(self, candidate: Candidate, event: Event, detail: DetailLevel) -> DetailLevel:
         """Return how much of an event is there when its unit is shown at a level."""
-        is_cut = detail is DetailLevel.FULL and self._giants.get(event.seq, False)
-        return DetailLevel.SNIPPET if is_cut else detail
+        is_cut = self._changes(candidate, detail) and self._giants.get(event.seq, False)
+        return DetailLevel.SNIPPET if is_cut and detail is DetailLevel.FULL else detail
 
     def _changes(self, candidate: Candidate, detail: DetailLevel) -> bool:
         match detail:
             case DetailLevel.FULL:
-                return any(self._is_giant(event) for event in candidate.unit.events)
+                giants = (self._is_giant(event) for event in candidate.unit.events)
+                return not candidate.is_expanded and any(giants)
             case DetailLevel.SNIPPET:
                 return self.options.snippet_strategy is not SnippetStrategy.FIRST
             case DetailLevel.STUB:

@@ -10,6 +10,9 @@ LONGEST_TOKEN_BYTES = 128
 """No token of o200k_base or cl100k_base stands for more bytes."""
 MARGIN_PERCENT = 10
 """Kept free of the available budget when the model's real tokenizer is not public."""
+_SAMPLE_CHARS_PER_TOKEN = 16
+_SAMPLE_SLACK_TOKENS = 8
+"""A sample may end within a word and then count a little more than it does in its text."""
 FALLBACK_ENCODING = "o200k_base"
 _ENCODING_BY_MODEL_PREFIX = (
     ("gpt-4o", "o200k_base"),
@@ -24,9 +27,6 @@ _ENCODING_BY_MODEL_PREFIX = (
     ("gpt-3.5", "cl100k_base"),
     ("gpt-35", "cl100k_base"),
 )
-_SAMPLE_CHARS_PER_TOKEN = 16
-_SAMPLE_SLACK_TOKENS = 8
-"""A sample may end within a word and then count a little more than it does in its text."""
 _MAX_BYTES_PER_CHAR = 4
 _AFTER_PREFIX = frozenset("-.:@_")
 
@@ -70,6 +70,16 @@ class TokenCounter:
         return len(self.encode(text))
 
 
+def surely_exceeds(counter: Counter, text: str, limit: int) -> bool:
+    """Tell by its length or a sample that a text takes more than `limit` tokens."""
+    if len(text) > limit * LONGEST_TOKEN_BYTES:
+        return True
+    sample_chars = limit * _SAMPLE_CHARS_PER_TOKEN
+    if len(text) <= sample_chars:
+        return False
+    return counter.count(text[:sample_chars]) > limit + _SAMPLE_SLACK_TOKENS
+
+
 def encoding_of(model: str) -> ModelEncoding:
     """Return the encoding of a model such as "gpt-4o-mini", "openai/gpt-4o" or "claude-x"."""
     name = model.strip().lower().removeprefix("openai/").removeprefix("ft:")
@@ -91,16 +101,6 @@ def available_for(counter: Counter, usable_tokens: int) -> int:
     if counter.exact:
         return usable_tokens
     return max(1, -(-usable_tokens * 100 // (100 - MARGIN_PERCENT)))
-
-
-def surely_exceeds(counter: Counter, text: str, limit_tokens: int) -> bool:
-    """Tell by its length or a sample that a text takes more than `limit_tokens`."""
-    if len(text) > limit_tokens * LONGEST_TOKEN_BYTES:
-        return True
-    sample_chars = limit_tokens * _SAMPLE_CHARS_PER_TOKEN
-    if len(text) <= sample_chars:
-        return False
-    return counter.count(text[:sample_chars]) > limit_tokens + _SAMPLE_SLACK_TOKENS
 
 
 def exceeds(counter: Counter, text: str, limit_tokens: int) -> bool:

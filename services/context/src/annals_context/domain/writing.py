@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from annals_context.domain.fitting import Selection
 from annals_context.domain.formats.layout import Line, Parts, TextBlock
+from annals_context.domain.formats.rendering import Rendered
 from annals_context.domain.ledger import (
     Ledger,
     apportion,
@@ -23,10 +24,9 @@ from annals_context.domain.pricing import PricedPiece, Pricing
 class Written:
     """A payload, its tokens and where they went."""
 
-    payload: str
+    rendered: Rendered
     total_tokens: int
     ledger: Ledger
-    selection: Selection
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +48,8 @@ def write(request: ContextRequest, pricing: Pricing, heading: str, selection: Se
         native=[priced.piece for _, _, pieces in native for priced in pieces],
         current=selection.current.piece if selection.current else None,
     )
-    payload = pricing.layout.compose(parts)
-    total_tokens = request.counter.count(payload)
+    rendered = pricing.layout.compose(parts)
+    total_tokens = request.counter.count(rendered.payload)
     items = [
         *_system_items(request, pricing),
         *_overview_items(pricing, selection),
@@ -57,7 +57,7 @@ def write(request: ContextRequest, pricing: Pricing, heading: str, selection: Se
         *_native_items(pricing, native),
         *_current_items(pricing, selection),
     ]
-    return Written(payload, total_tokens, make_ledger(items, total_tokens), selection)
+    return Written(rendered, total_tokens, make_ledger(items, total_tokens))
 
 
 def _lines(pricing: Pricing, selection: Selection) -> Iterable[_PricedLine]:
@@ -117,7 +117,7 @@ def _line_item(pricing: Pricing, one: _PricedLine) -> ContextItem:
     return event_item(
         one.line.event,
         one.candidate.section,
-        pricing.condenser.level(one.line.event, one.line.detail),
+        pricing.condenser.level(one.candidate, one.line.event, one.line.detail),
         tokens=one.tokens + pricing.date_tokens(one.line.date),
         score=one.candidate.score_of(one.line.event),
     )
@@ -132,7 +132,7 @@ def _native_items(
             events = priced.piece.events
             shares = apportion(priced.tokens, [len(event.body) + 1 for event in events])
             for event, tokens in zip(events, shares, strict=True):
-                level = pricing.condenser.level(event, detail)
+                level = pricing.condenser.level(candidate, event, detail)
                 score = candidate.score_of(event)
                 yield event_item(event, candidate.section, level, tokens=tokens, score=score)
 

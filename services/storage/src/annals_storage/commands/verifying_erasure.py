@@ -8,7 +8,7 @@ from uuid import UUID
 from annals_common.errors import FieldInvalidError, ResourceNotFoundError
 from annals_storage.commands.erasing import ErasureAdapters
 from annals_storage.domain.erasure import (
-    ERASED_KINDS,
+    VERIFIED_KINDS,
     Counts,
     ErasureScope,
     Receipt,
@@ -43,7 +43,7 @@ class VerifyErasure:
         if receipt is None:
             raise ResourceNotFoundError("erasure_receipt", str(receipt_id))
         found = await self._remaining(tenant_id, receipt, user_id)
-        remaining = {kind: int(found.get(kind, 0)) for kind in ERASED_KINDS}
+        remaining = {kind: int(found.get(kind, 0)) for kind in VERIFIED_KINDS}
         return Verification(remaining, receipt.digest_matches)
 
     async def _remaining(self, tenant_id: UUID, receipt: Receipt, user_id: str) -> Counts:

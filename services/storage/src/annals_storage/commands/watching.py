@@ -97,7 +97,8 @@ class WatchEvents:
         if self.wakes.closed:
             return
         with suppress(TimeoutError):
-            await asyncio.wait_for(wake.wait(), min(self.poll_seconds, until_heartbeat_seconds))
+            async with asyncio.timeout(min(self.poll_seconds, until_heartbeat_seconds)):
+                await wake.wait()
 
 
 def _source(stores: WatchStores, request: WatchRequest) -> _Source:

@@ -38,6 +38,12 @@ ERASED_KINDS = (
     "usage",
     "vectors",
 )
+"""What every receipt counts."""
+LATER_KINDS = ("cached_contexts", "summaries", "summary_runs")
+"""Counted since the first receipts were written, whose digests must go on to match: counted where
+the erasure looked for them.
+"""
+VERIFIED_KINDS = (*ERASED_KINDS, *LATER_KINDS)
 """Everything an erasure takes away and a verification looks for."""
 RECEIPT_KINDS = (*ERASED_KINDS, COPIES_IN_FORKS)
 
@@ -66,8 +72,9 @@ class Receipt:
     digest: str = ""
 
     def full_counts(self) -> dict[str, int]:
-        """Return the count of every kind, zeros too, by name."""
-        return {kind: int(self.counts.get(kind, 0)) for kind in sorted(RECEIPT_KINDS)}
+        """Return the count of every kind the erasure looked for, zeros too, by name."""
+        kinds = {*RECEIPT_KINDS, *(kind for kind in LATER_KINDS if kind in self.counts)}
+        return {kind: int(self.counts.get(kind, 0)) for kind in sorted(kinds)}
 
     def completed(self, at: datetime) -> Receipt:
         """Return it with its end and the digest over everything."""

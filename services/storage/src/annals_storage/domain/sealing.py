@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import secrets
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-KEY_BYTES = 32
 _NONCE_BYTES = 12
 
 
@@ -35,14 +32,3 @@ class SecretBox:
             return self._cipher.decrypt(nonce, ciphertext, place)
         except (InvalidTag, ValueError) as error:
             raise SealBrokenError from error
-
-
-def secrets_key_from(encoded: str) -> bytes:
-    """Return the key of 32 bytes that a base64url text stands for. Raises ValueError."""
-    try:
-        key = base64.b64decode(encoded + "=" * (-len(encoded) % 4), altchars=b"-_", validate=True)
-    except (binascii.Error, ValueError):
-        key = b""
-    if len(key) != KEY_BYTES:
-        raise ValueError(f"must be {KEY_BYTES} bytes in base64url")
-    return key

@@ -14,6 +14,8 @@ from uuid import UUID
 import psycopg
 import structlog
 
+from annals_common.cancellation import pause
+
 CHANNEL = "annals_events"
 GATHER_SECONDS = 0.02
 """Commits within so long of one another share a notification."""
@@ -56,7 +58,7 @@ class PostgresNotifications:
                 await self._listen_once()
             except (psycopg.Error, OSError) as error:
                 log.warning("listening", cause=repr(error))
-            await asyncio.sleep(RECONNECT_SECONDS)
+            await pause(RECONNECT_SECONDS)
 
     async def close(self) -> None:
         """Let go of the sending connection; what was not told yet stays untold."""
@@ -84,7 +86,7 @@ class PostgresNotifications:
             except (psycopg.Error, OSError) as error:
                 log.warning("notifying", cause=repr(error))
                 await self._disconnect()
-            await asyncio.sleep(GATHER_SECONDS)
+            await pause(GATHER_SECONDS)
 
     async def _send(self, payload: str) -> None:
         if self._sender is None:

@@ -42,8 +42,20 @@ gone_search_log AS (
   DELETE FROM annals.search_log
   WHERE tenant_id = %(tenant_id)s AND conversation_id = %(conversation_id)s RETURNING 1
 ),
+gone_contexts AS (
+  DELETE FROM annals.context_cache
+  WHERE tenant_id = %(tenant_id)s AND conversation_id = %(conversation_id)s RETURNING 1
+),
 gone_segments AS (
   DELETE FROM annals.cold_segments
+  WHERE tenant_id = %(tenant_id)s AND conversation_id = %(conversation_id)s RETURNING 1
+),
+gone_summaries AS (
+  DELETE FROM annals.summaries
+  WHERE tenant_id = %(tenant_id)s AND conversation_id = %(conversation_id)s RETURNING 1
+),
+gone_summary_runs AS (
+  DELETE FROM annals.summary_runs
   WHERE tenant_id = %(tenant_id)s AND conversation_id = %(conversation_id)s RETURNING 1
 ),
 gone_conversation AS (
@@ -76,5 +88,8 @@ SELECT (SELECT count(*) FROM gone_branches) AS branches,
        (SELECT count(*) FROM gone_usage) AS usage,
        (SELECT count(*) FROM gone_provider_logs) AS provider_logs,
        (SELECT count(*) FROM gone_search_log) AS search_log,
+       (SELECT count(*) FROM gone_contexts) AS cached_contexts,
        (SELECT count(*) FROM gone_segments) AS cold_segments,
+       (SELECT count(*) FROM gone_summaries) AS summaries,
+       (SELECT count(*) FROM gone_summary_runs) AS summary_runs,
        (SELECT count(*) FROM gone_conversation) AS conversations

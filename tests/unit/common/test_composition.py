@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from annals_storage.handlers.composition import compose
+from annals_common.composition import compose
 
 
 def refuse(_: object) -> str:
