@@ -117,6 +117,15 @@ fuzz: install ## Long runs of the property and fuzz tests
 	ANNALS_HYPOTHESIS_PROFILE=big ANNALS_FUZZ_EXAMPLES=$(or $(EXAMPLES),500) \
 	  $(PYTEST) tests/unit/context tests/fuzz
 
+.PHONY: contexts-fuzz
+contexts-fuzz: install ## Contexts of generated conversations, every strategy and format (CASES=100000)
+	ANNALS_HYPOTHESIS_PROFILE=$(or $(CASES),100000) $(PYTEST) --timeout=0 \
+	  tests/unit/context/test_assembly_properties.py -k test_a_context_fits_and_is_accounted_for
+
+.PHONY: contexts-page
+contexts-page: install ## Write docs/contexts.md anew
+	python -m tests.golden.context.page
+
 .PHONY: schema
 schema: install ## Write schema.sql anew from the migrations
 	python -m tests.migration.dump_schema

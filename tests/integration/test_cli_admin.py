@@ -32,12 +32,15 @@ async def test_an_agent_is_created_and_only_what_is_named_changes(run: Run, tmp_
     await run(
         *("agent", "update", agent_id, "--tools-file", "nothing", "--temperature", "0.5"),
         *("--context-injection", '{"include_locale": true}'),
+        *("--index-config", '{"summary_ratio": 0.2, "strategy": "INDEX_STRATEGY_CLUSTERED"}'),
     )
     shown = await run("agent", "show", agent_id, "--json")
 
     assert (made["end_user_mode"], made["provider_logs_enabled"]) == ("END_USER_MODE_SIGNED", False)
     assert made["tools_json"] == '[{"type": "function"}]'
     assert shown["context_injection"]["include_locale"]
+    assert shown["index_config"]["summary_ratio"] == 0.2
+    assert shown["index_config"]["strategy"] == "INDEX_STRATEGY_CLUSTERED"
     assert (shown["provider_logs_enabled"], shown["system_prompt"]) == (True, "Be brief.")
     assert (shown["tools_json"], shown["temperature"]) == ("", 0.5)
     for kept in ("display_name", "model", "end_user_mode", "output_schema_json", "create_time"):

@@ -10,7 +10,9 @@ from tests.support.proxy import proxy_to
 from tests.support.storage import RunningStorage, Tenant
 from tests.unit.context.checks import CHECKS
 
+from annals.context.v1 import context_service_pb2 as pb
 from annals.context.v1 import resources_pb2 as res
+from annals.storage.v1 import resources_pb2 as storage_res
 from annals_client import AsyncAnnalsClient, assistant, tool_call, tool_result, user
 from annals_client.errors import BudgetTooSmallError, NotFoundError, UnauthenticatedError
 from annals_common.tokenizers import count_tokens, load_encoding
@@ -117,6 +119,32 @@ async def test_the_agents_prompt_comes_first_and_decides_the_tokenizer(
     assert json.loads(prepared.payload)[0] == {"role": "system", "content": "You are a pilot."}
     assert prepared.counter.encoding == "cl100k_base"
     assert prepared.total_tokens == tokens(prepared.payload, "cl100k_base")
+
+
+async def test_the_request_goes_before_the_agent_and_the_agent_before_the_defaults(
+    annals: AsyncAnnalsClient,
+) -> None:
+    config = storage_res.IndexConfig(
+        recent_events=70, strategy=storage_res.INDEX_STRATEGY_CLUSTERED
+    )
+    agent = await annals.agents.create("Pilot", index_config=config)
+    conversation = await annals.conversations.create(agent_id=agent.agent_id)
+    notes = [user(f"Note {i}") for i in range(80)]
+    await annals.events.append(conversation.conversation_id, notes)
+
+    wanted = {"budget_tokens": 4_000, "query": "anchor"}
+    by_agent = await annals.context.prepare(conversation.conversation_id, **wanted)
+    by_request = await annals.context.prepare(
+        conversation.conversation_id, **wanted, strategy="recent-plus-relevant", recent_events=5
+    )
+
+    def recent(prepared: pb.PrepareContextResponse) -> int:
+        return sum(item.section == res.SECTION_RECENT for item in prepared.items)
+
+    assert (recent(by_agent), recent(by_request)) == (70, 5)
+    assert list(by_agent.degraded) == ["topics_missing"]
+    assert by_request.strategy == res.STRATEGY_RECENT_PLUS_RELEVANT
+    assert not any(item.section == res.SECTION_INDEX for item in by_request.items)
 
 
 async def said_with_a_tool(annals: AsyncAnnalsClient) -> str:

@@ -159,6 +159,17 @@ class TestUpdateAgent:
             ("end_user_mode", res.END_USER_MODE_SIGNED),
             ("context_injection", res.ContextInjection(include_locale=True, template="{locale}")),
             ("provider_logs_enabled", True),
+            (
+                "index_config",
+                res.IndexConfig(
+                    strategy=res.INDEX_STRATEGY_CLUSTERED,
+                    snippet_strategy=res.SNIPPET_STRATEGY_SUMMARY,
+                    max_index_tokens=0,
+                    clustering_threshold=1,
+                    include_tool_calls=False,
+                    summary_ratio=0.25,
+                ),
+            ),
         ],
     )
     async def test_changes_the_named_field_alone(
@@ -180,12 +191,15 @@ class TestUpdateAgent:
         made = await tenant.client.agents.create("Ada", system_prompt="Be brief.", temperature=0.5)
 
         cleared = await self.update(
-            tenant, "system_prompt", "temperature", "context_injection", agent_id=made.agent_id
+            tenant,
+            *("system_prompt", "temperature", "context_injection", "index_config"),
+            agent_id=made.agent_id,
         )
 
         assert cleared.system_prompt == ""
         assert not cleared.HasField("temperature")
         assert not cleared.HasField("context_injection")
+        assert not cleared.HasField("index_config")
 
     @pytest.mark.parametrize(
         ("paths", "fields", "field"),
@@ -207,6 +221,24 @@ class TestUpdateAgent:
                 ("context_injection",),
                 {"context_injection": res.ContextInjection(template="Hi {name}")},
                 "agent.context_injection.template",
+            ),
+            *(
+                (
+                    ("index_config",),
+                    {"index_config": res.IndexConfig(**{name: value})},
+                    f"agent.index_config.{name}",
+                )
+                for name, value in [
+                    ("strategy", 99),
+                    ("snippet_strategy", -1),
+                    ("recent_events", 0),
+                    ("snippet_chars", 10_001),
+                    ("max_index_tokens", -1),
+                    ("clustering_threshold", 1.01),
+                    ("min_cluster_size", 0),
+                    ("summary_ratio", float("nan")),
+                    ("chunk_threshold_tokens", 0),
+                ]
             ),
         ],
     )

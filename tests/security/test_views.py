@@ -25,7 +25,8 @@ from annals_common.errors import ViewExpiredError as Expired
 from annals_common.errors import ViewInvalidError as Invalid
 from annals_context.commands.preparing import Prepare
 from annals_context.commands.view_tokens import View, ViewTokens
-from annals_context.domain.model import DetailLevel, PayloadFormat, StrategyName
+from annals_context.domain.model import DetailLevel, PayloadFormat
+from annals_context.domain.options import IndexChoices, StrategyName
 from annals_context.ports import Identity
 from annals_context.settings import ContextSettings
 
@@ -40,12 +41,9 @@ VIEW = View(
         current_message="",
         model="",
         payload_format=PayloadFormat.TEXT,
-        strategy=StrategyName.ADAPTIVE,
-        recent_events=10,
         relevant_events=50,
-        snippet_chars=100,
-        include_tool_calls=True,
         read_your_writes=False,
+        choices=IndexChoices(strategy=StrategyName.FULL, summary_ratio=0.5),
         branch=3,
         pins={9: DetailLevel.FULL, 4: DetailLevel.STUB},
     ),

@@ -22,6 +22,7 @@ from annals_context.domain.model import (
     PreparedContext,
     Section,
 )
+from annals_context.domain.pairing import group_units
 
 ROLES = {"system", "developer", "user", "assistant", "tool"}
 
@@ -71,12 +72,23 @@ def check_context(request: ContextRequest, context: PreparedContext) -> None:
     assert context.total_tokens <= available - context.counter.margin_tokens
     _check_ledger(context)
     _check_items(request, context)
+    _check_pairs(request, context)
     said = CHECKS[context.payload_format](context.payload)
     if isinstance(said, dict):
         said = said.get("messages") or said.get("contents")
     assert said, "providers refuse a request that nobody says anything in"
     if context.payload_format is PayloadFormat.TEXT:
         _check_sections(context)
+
+
+def _check_pairs(request: ContextRequest, context: PreparedContext) -> None:
+    """Check that calls and results that belong together are there together or not at all."""
+    found = [hit.event for hit in request.relevant]
+    by_seq = {event.seq: event for event in (*request.others, *found, *request.recent)}
+    shown = {item.seq for item in context.items}
+    for unit in group_units(by_seq[seq] for seq in sorted(by_seq)):
+        seqs = {event.seq for event in (*unit.calls, *(result for _, result in unit.results))}
+        assert not seqs & shown or seqs <= shown, "a pair was split"
 
 
 def _check_ledger(context: PreparedContext) -> None:
@@ -96,7 +108,7 @@ def _check_items(request: ContextRequest, context: PreparedContext) -> None:
     assert context.omitted_events == request.total_events - len(stored)
     historical = [i.seq for i in stored if i.section in {Section.RELEVANT, Section.INDEX}]
     assert all(before < after for before, after in pairwise(historical))
-    shown = _decoded(context)
+    shown = decoded(context)
     by_seq = {event.seq: event for event in (*request.recent, *request.others)}
     by_seq |= {hit.event.seq: hit.event for hit in request.relevant}
     for item in stored:
@@ -111,7 +123,7 @@ def _check_items(request: ContextRequest, context: PreparedContext) -> None:
             assert item.handle in shown
 
 
-def _decoded(context: PreparedContext) -> str:
+def decoded(context: PreparedContext) -> str:
     """Return the payload as its reader sees it: JSON strings decoded."""
     if context.payload_format is PayloadFormat.TEXT:
         return context.payload

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import pytest
 from tests.unit.context.checks import TURNS, check_context
@@ -21,8 +21,8 @@ from annals_context.domain.model import (
     PayloadFormat,
     PreparedContext,
     Section,
-    StrategyName,
 )
+from annals_context.domain.options import IndexOptions, StrategyName
 
 LONG = "The quick brown fox jumps over the lazy dog. " * 60
 FORMATS = pytest.mark.parametrize("payload_format", PayloadFormat)
@@ -30,13 +30,15 @@ FORMATS = pytest.mark.parametrize("payload_format", PayloadFormat)
 
 def request(events: list[Event], **members) -> ContextRequest:
     """Ask for the last two events as the window and every other as the index."""
+    chosen = {field.name for field in fields(IndexOptions)} & members.keys()
+    options = {"strategy": StrategyName.SNIPPET} | {name: members.pop(name) for name in chosen}
     defaults = {
         "counter": O200K,
         "budget_tokens": 1_000,
         "total_events": len(events),
         "recent": events[-2:],
         "others": events[:-2],
-        "strategy": StrategyName.SNIPPET,
+        "options": IndexOptions(**options),
     }
     return ContextRequest(**{**defaults, **members})
 

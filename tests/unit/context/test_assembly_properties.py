@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 from tests.unit.context.checks import check_context
 from tests.unit.context.counters import CL100K, INEXACT, O200K, LyingCounter
 from tests.unit.context.histories import History, histories, texts
+from tests.unit.context.prepared import options, periods, summaries, topics
 from tests.unit.context.profiles import PROFILE
 
 from annals_common.errors import BudgetTooSmallError
 from annals_context.domain.assembly import assemble
-from annals_context.domain.model import ContextRequest, PayloadFormat, StrategyName
+from annals_context.domain.model import ContextRequest, PayloadFormat
 
 budgets = st.one_of(st.integers(1, 200), st.integers(1, 2_000), st.integers(1, 20_000))
 
@@ -34,9 +35,10 @@ def requests(draw: st.DrawFn, history: History | None = None) -> ContextRequest:
         system_prompt=draw(st.sampled_from(["", "Be brief.", "Follow the rules. " * 40])),
         current_message=draw(st.one_of(st.just(""), texts)),
         payload_format=draw(st.sampled_from(PayloadFormat)),
-        strategy=draw(st.sampled_from(StrategyName)),
-        snippet_chars=draw(st.sampled_from([1, 20, 100, 1_000])),
-        include_tool_calls=draw(st.integers(0, 4)) > 0,
+        options=draw(options),
+        topics=draw(st.lists(topics, max_size=6)),
+        periods=draw(st.lists(periods, max_size=4)),
+        summaries=draw(st.lists(summaries, max_size=4)),
     )
 
 

@@ -16,7 +16,8 @@ from annals_context.clients.context_bodies import Bodies
 from annals_context.commands.bounded import Bounded
 from annals_context.commands.cache_options import asked
 from annals_context.commands.preparing import Prepare, Prepared
-from annals_context.domain.model import DetailLevel, PayloadFormat, StrategyName
+from annals_context.domain.model import DetailLevel, PayloadFormat
+from annals_context.domain.options import IndexChoices, StrategyName
 from annals_context.domain.reuse import OF_ONE_TURN, request_digest, shared_prefix
 from annals_context.ports import Caller
 
@@ -28,13 +29,11 @@ PREPARE = Prepare(
     current_message="m",
     model="gpt-4o",
     payload_format=PayloadFormat.TEXT,
-    strategy=StrategyName.ADAPTIVE,
-    recent_events=10,
     relevant_events=50,
-    snippet_chars=100,
-    include_tool_calls=True,
     read_your_writes=False,
+    choices=IndexChoices(strategy=StrategyName.FULL, summary_ratio=0.5),
 )
+OTHERS = {IndexChoices: IndexChoices(recent_events=7)}
 CALLER = Caller("Bearer a", "r")
 
 
@@ -55,7 +54,7 @@ def another(value: Any) -> Any:
             return value | {1}
         case dict():
             return {**value, 1: DetailLevel.FULL}
-    return "x"
+    return OTHERS.get(type(value), "x")
 
 
 @pytest.mark.parametrize("name", [field.name for field in fields(Prepare)])

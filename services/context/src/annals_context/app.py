@@ -20,7 +20,7 @@ from annals_common.errors import DependencyUnavailableError
 from annals_common.health import probed
 from annals_common.metrics import serving_metrics
 from annals_common.server import RunningServer, ServiceSpec, start_server
-from annals_context.app_contexts import context_handlers
+from annals_context.app_contexts import BackgroundPorts, context_handlers
 from annals_context.app_summaries import SummaryUseCases, summary_use_cases
 from annals_context.clients.counters import counter_for
 from annals_context.clients.storage import GrpcStorage
@@ -64,10 +64,13 @@ class ContextApp:
         self._stack.enter_context(serving_metrics(settings.server.metrics_address))
         storage = GrpcStorage(channel)
         summaries = summary_use_cases(channel, settings.summaries)
+        topics = GrpcTopics(channel)
         handlers = [
-            *context_handlers(channel, storage, settings, self._stack),
+            *context_handlers(
+                channel, storage, BackgroundPorts(topics, summaries.port), settings, self._stack
+            ),
             ContextSummaryHandler(summaries.get_context_summary),
-            TopicHandler(GrpcTopics(channel)),
+            TopicHandler(topics),
         ]
         spec = _service_spec(channel, storage, handlers, summaries)
         self._server = await start_server(spec, settings.server, health)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import AsyncExitStack
+from dataclasses import dataclass
 
 import grpc.aio
 
@@ -27,17 +28,31 @@ from annals_context.handlers.context import ContextHandler
 from annals_context.handlers.prompts import PromptsHandler
 from annals_context.handlers.retrieval import RetrievalHandler
 from annals_context.handlers.views import ViewsHandler
+from annals_context.ports import Summaries, Topics
 from annals_context.settings import CacheSettings, ContextSettings
+
+
+@dataclass(frozen=True, slots=True)
+class BackgroundPorts:
+    """What contexts show of what was prepared in the background."""
+
+    topics: Topics
+    summaries: Summaries
 
 
 def context_handlers(
     channel: grpc.aio.Channel,
     storage: GrpcStorage,
+    background: BackgroundPorts,
     settings: ContextSettings,
     stack: AsyncExitStack,
 ) -> Iterable[object]:
     """Return handlers of ContextService; `stack` closes what they leave open."""
-    prepare = WithFallbacks(PrepareContext(TolerantStorage(storage), counter_for))
+    prepare = WithFallbacks(
+        PrepareContext(
+            TolerantStorage(storage), counter_for, background.topics, background.summaries
+        )
+    )
     contexts = _cached(channel, prepare, settings.cache)
     stack.push_async_callback(contexts.close)
     tokens = ViewTokens(settings.view_key_bytes, lifetime_seconds=settings.view_lifetime_seconds)

@@ -10,6 +10,7 @@ from typing import Protocol
 from annals_context.domain.events import Event, EventType, Role
 from annals_context.domain.material import Period, Summary, SummaryLevel, Topic
 from annals_context.domain.model import Hit
+from annals_context.domain.options import IndexChoices
 from annals_context.domain.summarising.blocks import Block
 from annals_context.domain.summarising.kept import (
     FoundEvent,
@@ -57,6 +58,7 @@ class AgentFacts:
     system_prompt: str = ""
     model: str = ""
     injection: Injection = field(default_factory=Injection)
+    index: IndexChoices = field(default_factory=IndexChoices)
 
 
 @dataclass(frozen=True, slots=True)

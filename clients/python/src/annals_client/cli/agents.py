@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from google.protobuf.message import Message
 
 from annals.storage.v1 import resources_pb2 as res
 from annals_client.cli.output import (
@@ -50,6 +51,13 @@ _OPTIONS = (
         type=JsonMessage(res.ContextInjection),
         metavar="JSON",
         help='What of the client\'s context to put first, such as {"include_locale": true}.',
+    ),
+    click.option(
+        "--index-config",
+        type=JsonMessage(res.IndexConfig),
+        metavar="JSON",
+        help="How contexts are indexed, in place of what was configured before, such as"
+        ' {"summary_ratio": 0.2, "recent_events": 5}.',
     ),
     click.option(
         "--provider-logs/--no-provider-logs",
@@ -139,7 +147,6 @@ def _print(state: State, item: res.Agent) -> None:
     if state.as_json:
         print_json(item)
         return
-    injected = item.context_injection.ListFields()
     fields: dict[str, object] = {
         "agent": item.agent_id,
         "name": item.display_name,
@@ -150,13 +157,18 @@ def _print(state: State, item: res.Agent) -> None:
         "output schema": (
             f"{len(item.output_schema_json):,} characters" if item.output_schema_json else ""
         ),
-        "context": json.dumps(as_dict(item.context_injection)) if injected else "",
+        "context": _json(item.context_injection),
+        "index": _json(item.index_config),
         "provider logs": "kept" if item.provider_logs_enabled else "not kept",
         "created": moment(item.create_time),
         "updated": moment(item.update_time),
         "system prompt": item.system_prompt,
     }
     print_fields(fields)
+
+
+def _json(message: Message) -> str:
+    return json.dumps(as_dict(message)) if message.ListFields() else ""
 
 
 def _given(

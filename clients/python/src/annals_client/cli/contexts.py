@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 import click
 from rich.panel import Panel
@@ -11,6 +12,7 @@ from rich.text import Text
 
 from annals.context.v1 import context_service_pb2 as pb
 from annals.context.v1 import resources_pb2 as res
+from annals.storage.v1 import resources_pb2 as storage_res
 from annals_client.cli.output import print_fields, print_json, print_table, stdout_console
 from annals_client.cli.parameters import NATURAL_INT32, POSITIVE_INT32
 from annals_client.cli.state import State, json_option, pass_state
@@ -50,8 +52,23 @@ _BAR_CHARS = 20
 @click.option(
     "--strategy",
     type=click.Choice(enum_names(res.Strategy, "STRATEGY_")),
-    default="adaptive",
-    show_default=True,
+    help="How it is chosen (the agent's, else adaptive).",
+)
+@click.option(
+    "--snippets",
+    "snippet_strategy",
+    type=click.Choice(enum_names(storage_res.SnippetStrategy, "SNIPPET_STRATEGY_")),
+    help="What of a long event a snippet shows (the agent's, else first).",
+)
+@click.option("--snippet-chars", type=int, help="Characters of a snippet.")
+@click.option("--index-tokens", "max_index_tokens", type=int, help="At most for the index.")
+@click.option("--summary-ratio", type=float, help="Part of the budget for summaries, 0 to 1.")
+@click.option("--min-cluster", "min_cluster_size", type=int, help="Events of a topic, at least.")
+@click.option(
+    "--chunk-threshold",
+    "chunk_threshold_tokens",
+    type=int,
+    help="Tool results of more tokens are cut short.",
 )
 @click.option("--model", default="", help="The model that reads it; decides the tokenizer.")
 @click.option("--recent", "recent_events", type=NATURAL_INT32, help="Newest events always there.")
@@ -62,6 +79,7 @@ _BAR_CHARS = 20
 @pass_state
 def context_command(
     state: State,
+    /,
     *,
     conversation_id: str,
     query: str,
@@ -69,12 +87,14 @@ def context_command(
     reserve_tokens: int,
     current_message: str,
     form: str,
-    strategy: str,
+    strategy: str | None,
+    snippet_strategy: str | None,
     model: str,
     recent_events: int | None,
     relevant_events: int | None,
     fresh: bool,
     payload_only: bool,
+    **index: Any,
 ) -> None:
     """Prepare what the model should see next, in --budget tokens, with its ledger.
 
@@ -88,10 +108,12 @@ def context_command(
         current_message=current_message,
         model=model,
         payload_format=_FORMATS[form],
-        strategy=strategy,
+        strategy=strategy or 0,
+        snippet_strategy=snippet_strategy or 0,
         recent_events=recent_events,
         relevant_events=relevant_events,
         read_your_writes=fresh,
+        **index,
     )
     if state.as_json:
         print_json(prepared)

@@ -24,6 +24,7 @@ def create(
     end_user_mode: int | str = 0,
     context_injection: res.ContextInjection | None = None,
     provider_logs_enabled: bool = False,
+    index_config: res.IndexConfig | None = None,
     tenant_id: str = "",
     timeout: float | None = None,
 ) -> Call[res.Agent]:
@@ -42,6 +43,7 @@ def create(
         end_user_mode=_mode(end_user_mode),
         context_injection=context_injection,
         provider_logs_enabled=provider_logs_enabled,
+        index_config=index_config,
     )
     request = pb.CreateAgentRequest(tenant_id=tenant_id, agent=agent)
     build = safe_call if agent_id else single_call
@@ -61,10 +63,14 @@ def update(
     end_user_mode: int | str | None = None,
     context_injection: res.ContextInjection | None = None,
     provider_logs_enabled: bool | None = None,
+    index_config: res.IndexConfig | None = None,
     tenant_id: str = "",
     timeout: float | None = None,
 ) -> Call[res.Agent]:
-    """Change what is given; None leaves a field alone, "" clears it. Not repeated by itself."""
+    """Change what is given; None leaves a field alone, "" clears it. Not repeated by itself.
+
+    `index_config` replaces the whole of the former one.
+    """
     changes: dict[str, Any] = {
         "display_name": display_name,
         "system_prompt": system_prompt,
@@ -75,6 +81,7 @@ def update(
         "end_user_mode": None if end_user_mode is None else _mode(end_user_mode),
         "context_injection": context_injection,
         "provider_logs_enabled": provider_logs_enabled,
+        "index_config": index_config,
     }
     given = {name: value for name, value in changes.items() if value is not None}
     request = pb.UpdateAgentRequest(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from annals.context.v1 import context_service_pb2 as pb
 from annals.context.v1 import resources_pb2 as res
+from annals.storage.v1 import resources_pb2 as storage_res
 from annals_client.calls import Call, safe_call
 from annals_client.values import enum_number
 
@@ -17,17 +18,24 @@ def prepare(
     current_message: str = "",
     model: str = "",
     payload_format: int | str = "openai-chat",
-    strategy: int | str = "adaptive",
+    strategy: int | str = 0,
     recent_events: int | None = None,
     relevant_events: int | None = None,
     snippet_chars: int | None = None,
     include_tool_calls: bool | None = None,
     read_your_writes: bool = False,
     branch: int = 0,
+    snippet_strategy: int | str = 0,
+    max_index_tokens: int | None = None,
+    min_cluster_size: int | None = None,
+    summary_ratio: float | None = None,
+    chunk_threshold_tokens: int | None = None,
     previous_context_version: str = "",
     timeout: float | None = None,
 ) -> Call[pb.PrepareContextResponse]:
-    """Build a context. `strategy`: adaptive, full, snippet.
+    """Build a context. `strategy`: adaptive, full, snippet, clustered, hierarchical,
+    recent-plus-relevant; `snippet_strategy`: first, semantic-core,
+    summary. What is left out is as the agent's index configuration has it, else the default.
 
     `payload_format`: openai-chat, openai-responses, anthropic-messages, gemini-contents or text.
     `branch` 0: the current one. `previous_context_version`: what to compare it with; the answer's
@@ -50,6 +58,13 @@ def prepare(
         include_tool_calls=include_tool_calls,
         read_your_writes=read_your_writes,
         branch=branch,
+        snippet_strategy=enum_number(
+            storage_res.SnippetStrategy, "SNIPPET_STRATEGY_", snippet_strategy
+        ),
+        max_index_tokens=max_index_tokens,
+        min_cluster_size=min_cluster_size,
+        summary_ratio=summary_ratio,
+        chunk_threshold_tokens=chunk_threshold_tokens,
         previous_context_version=previous_context_version,
     )
     return safe_call(lambda stubs: stubs.context.PrepareContext, request, timeout)

@@ -22,6 +22,7 @@ from annals.storage.v1 import (
 from annals_context.clients.calling import call
 from annals_context.domain.events import Event, EventType, Role
 from annals_context.domain.model import Hit
+from annals_context.index_translation import choices_from
 from annals_context.ports import (
     AgentFacts,
     Caller,
@@ -84,8 +85,13 @@ class GrpcStorage:
         """Return the agent."""
         request = tenant_service_pb2.GetAgentRequest(agent_id=agent_id)
         response = await call(self._tenants.GetAgent, request, caller)
-        found = response.agent
-        return AgentFacts(found.system_prompt, found.model, injection_from(found.context_injection))
+        agent = response.agent
+        return AgentFacts(
+            agent.system_prompt,
+            agent.model,
+            injection_from(agent.context_injection),
+            choices_from(agent.index_config),
+        )
 
     async def list_newest(
         self,

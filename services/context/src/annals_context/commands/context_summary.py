@@ -13,7 +13,7 @@ from annals_common.errors import (
     DeadlineExceededError,
     DependencyUnavailableError,
 )
-from annals_context.commands.preparing import SEARCH_TIMEOUT, SEARCH_UNAVAILABLE
+from annals_context.commands.gathering import SEARCH_TIMEOUT, SEARCH_UNAVAILABLE
 from annals_context.commands.summary_reading import ReadSummaries, events_of_period
 from annals_context.domain.counting import Counter, available_for, margin_tokens
 from annals_context.domain.events import Event

@@ -131,7 +131,7 @@ def _check_shown(event: Event | None, handle: EventHandle, request: Prepare, fie
     """Raises for an event that cannot be shown."""
     if event is None:
         raise ResourceNotFoundError("event", str(handle))
-    if is_tool_event(event) and not request.include_tool_calls:
+    if is_tool_event(event) and request.choices.include_tool_calls is False:
         raise FieldInvalidError(
             field, "is a tool call or its result, which the context leaves out", handle
         )

@@ -7,7 +7,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from annals_common.errors import BudgetTooSmallError
-from annals_context.domain.counting import LONGEST_TOKEN_BYTES, available_for, margin_tokens
+from annals_context.domain.condensing import condenser_for
+from annals_context.domain.counting import (
+    LONGEST_TOKEN_BYTES,
+    available_for,
+    margin_tokens,
+    surely_exceeds,
+)
 from annals_context.domain.fitting import ALL_DETAILS, CurrentMessage, Filling, Selection
 from annals_context.domain.formats.layouts import layout_for
 from annals_context.domain.model import (
@@ -16,10 +22,11 @@ from annals_context.domain.model import (
     DetailLevel,
     PreparedContext,
 )
+from annals_context.domain.overview import Overview
 from annals_context.domain.planning import Plan, make_plan, make_whole_plan
 from annals_context.domain.pricing import Pricing
 from annals_context.domain.snippets import ELLIPSIS, cut_to_graphemes, snippet
-from annals_context.domain.strategies import Strategy, choose
+from annals_context.domain.strategies import Strategy, strategy_for
 from annals_context.domain.writing import Written, write
 
 CURRENT_STUB = "[message left out: it exceeds the token budget]"
@@ -32,6 +39,7 @@ _VERSION_CHARS = 16
 class _Assembly:
     request: ContextRequest
     strategy: Strategy
+    overview: Overview
     pricing: Pricing
     usable_tokens: int
 
@@ -44,11 +52,13 @@ def assemble(request: ContextRequest) -> PreparedContext:
     """
     available = request.budget_tokens - request.response_reserve_tokens
     margin = margin_tokens(request.counter, max(0, available))
-    layout = layout_for(request.payload_format, snippet_chars=request.snippet_chars)
+    layout = layout_for(request.payload_format, snippet_chars=request.options.snippet_chars)
+    strategy = strategy_for(request)
     assembly = _Assembly(
         request,
-        choose(request.total_events, request.strategy),
-        Pricing(layout, request.counter),
+        strategy,
+        strategy.overview(request),
+        Pricing(layout, request.counter, condenser_for(request)),
         available - margin,
     )
     return _prepared(assembly, _fitted(assembly), margin)
@@ -102,6 +112,7 @@ def _whole_plan(assembly: _Assembly) -> Plan | None:
 def _select(assembly: _Assembly, plan: Plan, target: int) -> Selection | None:
     """Choose what fits into `target` tokens; None when what must be there does not."""
     filling = _filling(assembly, target - _fixed_tokens(assembly, None))
+    filling.overview = assembly.overview
     if filling.remaining < 0:
         return None
     if not filling.expand(plan.expanded, _least_tokens(assembly, plan, filling)):
@@ -113,7 +124,7 @@ def _select(assembly: _Assembly, plan: Plan, target: int) -> Selection | None:
     if plan.mandatory and not filling.ensure(plan.mandatory):
         return None
     filling.fill(plan)
-    return Selection(filling.placed(), current)
+    return Selection(filling.placed(), current, filling.shown_overview())
 
 
 def _least_tokens(assembly: _Assembly, plan: Plan, filling: Filling) -> int:
@@ -129,7 +140,7 @@ def _least_tokens(assembly: _Assembly, plan: Plan, filling: Filling) -> int:
 
 
 def _filling(assembly: _Assembly, target: int) -> Filling:
-    return Filling(assembly.pricing, assembly.strategy, target, assembly.request.snippet_chars)
+    return Filling(assembly.pricing, assembly.strategy, target, assembly.request.options)
 
 
 def _fixed_tokens(assembly: _Assembly, current: CurrentMessage | None) -> int:
@@ -163,8 +174,8 @@ def _current_within(assembly: _Assembly, limit: int) -> CurrentMessage | None:
 
 
 def _current_choices(assembly: _Assembly, limit: int) -> Iterable[CurrentMessage]:
-    text, least = assembly.request.current_message, assembly.request.snippet_chars
-    if not assembly.pricing.surely_exceeds(text, limit):
+    text, least = assembly.request.current_message, assembly.request.options.snippet_chars
+    if not surely_exceeds(assembly.request.counter, text, limit):
         yield _current(assembly, text, DetailLevel.FULL)
     chars = min(len(text), limit * _CHARS_PER_TOKEN)
     while chars > least:
@@ -175,7 +186,7 @@ def _current_choices(assembly: _Assembly, limit: int) -> Iterable[CurrentMessage
 
 
 def _short_currents(assembly: _Assembly) -> Iterable[CurrentMessage]:
-    text, chars = assembly.request.current_message, assembly.request.snippet_chars
+    text, chars = assembly.request.current_message, assembly.request.options.snippet_chars
     yield _current(assembly, snippet(text, max_chars=chars), DetailLevel.SNIPPET)
     yield _current(assembly, CURRENT_STUB, DetailLevel.STUB)
 
@@ -184,7 +195,7 @@ def _smallest(assembly: _Assembly, plan: Plan) -> Written:
     """Return the context that takes the fewest tokens, if that fits."""
     smallest: Written | None = None
     for selection in _least_selections(assembly, plan):
-        if smallest and _is_longer(selection, smallest.total_tokens):
+        if smallest and _is_longer(assembly, selection, smallest.total_tokens):
             continue
         written = _write(assembly, selection)
         if smallest is None or written.total_tokens <= smallest.total_tokens:
@@ -218,12 +229,13 @@ def _whole_selections(assembly: _Assembly) -> Iterable[Selection]:
         yield Selection(placed, _full_current(assembly))
 
 
-def _is_longer(selection: Selection, tokens: int) -> bool:
+def _is_longer(assembly: _Assembly, selection: Selection, tokens: int) -> bool:
     """Tell by length alone that a selection takes more than `tokens`."""
+    condenser = assembly.pricing.condenser
     chars = sum(
         len(event.body)
         for candidate, detail in selection.placed
-        for event in candidate.unit.events
+        for event in condenser.unit(candidate, detail).events
         if detail is DetailLevel.FULL
     )
     chars += len(selection.current.piece.text) if selection.current else 0

@@ -27,6 +27,7 @@ _ENCODING_BY_MODEL_PREFIX = (
     ("gpt-3.5", "cl100k_base"),
     ("gpt-35", "cl100k_base"),
 )
+_MAX_BYTES_PER_CHAR = 4
 _AFTER_PREFIX = frozenset("-.:@_")
 
 
@@ -100,6 +101,13 @@ def available_for(counter: Counter, usable_tokens: int) -> int:
     if counter.exact:
         return usable_tokens
     return max(1, -(-usable_tokens * 100 // (100 - MARGIN_PERCENT)))
+
+
+def exceeds(counter: Counter, text: str, limit_tokens: int) -> bool:
+    """Tell whether a text takes more than `limit_tokens`; giants are not counted to their end."""
+    if len(text) * _MAX_BYTES_PER_CHAR <= limit_tokens:
+        return False
+    return surely_exceeds(counter, text, limit_tokens) or counter.count(text) > limit_tokens
 
 
 def _has_prefix(name: str, prefix: str) -> bool:

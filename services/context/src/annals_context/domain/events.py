@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 
@@ -102,6 +102,18 @@ class Event:
                 return self.error_message
             case _:
                 return self.content
+
+    def with_body(self, body: str) -> Event:
+        """Return it with other words."""
+        match self.type:
+            case EventType.TOOL_CALL:
+                return replace(self, tool_input=body)
+            case EventType.TOOL_RESULT:
+                return replace(self, tool_result=body)
+            case EventType.ERROR:
+                return replace(self, error_message=body)
+            case _:
+                return replace(self, content=body)
 
     @property
     def is_user_message(self) -> bool:

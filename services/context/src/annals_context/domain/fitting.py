@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from annals_context.domain.allocation import Allocation, allocate, by_strength
 from annals_context.domain.formats.layout import Piece
 from annals_context.domain.model import DetailLevel
+from annals_context.domain.options import IndexOptions
+from annals_context.domain.overview import Overview
+from annals_context.domain.overview_fitting import OverviewFilling, ShownBlock
 from annals_context.domain.planning import Candidate, Plan
 from annals_context.domain.pricing import Pricing
 from annals_context.domain.strategies import Strategy
@@ -33,6 +37,7 @@ class Selection:
 
     placed: tuple[tuple[Candidate, DetailLevel], ...] = ()
     current: CurrentMessage | None = None
+    overview: tuple[ShownBlock, ...] = ()
 
 
 @dataclass(slots=True)
@@ -42,9 +47,16 @@ class Filling:
     pricing: Pricing
     strategy: Strategy
     remaining: int
-    snippet_chars: int
+    options: IndexOptions
+    overview: Overview = field(default_factory=Overview)
     _placed: dict[int, tuple[Candidate, DetailLevel]] = field(default_factory=dict)
     _opened: set[object] = field(default_factory=set)
+    _summaries: OverviewFilling = field(init=False)
+    _index: OverviewFilling = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._summaries = OverviewFilling(self.pricing)
+        self._index = OverviewFilling(self.pricing)
 
     def expand(self, candidates: Iterable[Candidate], kept_free: int) -> bool:
         """Place what a reader asked for in full, leaving `kept_free` tokens to what must be there
@@ -68,13 +80,20 @@ class Filling:
         return id(candidate) in self._placed or self.offer(candidate, ALL_DETAILS) > 0
 
     def fill(self, plan: Plan) -> None:
-        """Place recent events in up to half, relevant ones, what is left over, the index."""
-        self._offer_each(plan.recent, ALL_DETAILS, self.remaining // 2)
-        for candidate in plan.relevant:
-            self._offer_relevant(candidate)
+        """Place recent events, relevant ones, the overview and older events by their shares."""
+        shares = allocate(self.remaining, self.options, self.strategy.name)
+        self._offer_each(plan.recent, ALL_DETAILS, shares.recent)
+        strong, weak = by_strength(plan.relevant)
+        kept = min(self.remaining, shares.overview_floor) if self._has_overview else 0
+        self.remaining -= kept
+        self._offer_all_relevant(strong)
+        self.remaining += kept
+        self._offer_overview(shares)
+        self._offer_all_relevant(weak)
         for candidate in (*plan.recent, *plan.relevant):
             self._offer_more(candidate)
-        self._offer_index(plan.index)
+        self._offer_overview(shares)
+        self._offer_index(plan.index, shares.index - self._index.tokens)
 
     def offer(
         self, candidate: Candidate, details: Iterable[DetailLevel], limit: int | None = None
@@ -99,6 +118,32 @@ class Filling:
         for candidate in candidates:
             share -= self.offer(candidate, details, share)
 
+    def shown_overview(self) -> tuple[ShownBlock, ...]:
+        """Return what of the overview was placed, in its order."""
+        summaries = self._summaries.shown(self.overview.summaries)
+        return (*summaries, *self._index.shown(self.overview.index))
+
+    @property
+    def _has_overview(self) -> bool:
+        blocks = (*self.overview.summaries, *self.overview.index)
+        return any(block.entries for block in blocks)
+
+    def _offer_overview(self, shares: Allocation) -> None:
+        """Show the index in what summaries are not meant to take, then these, then more of it."""
+        for_summaries = int(self.remaining * self.options.summary_ratio)
+        self._offer_index_blocks(shares, self.remaining - for_summaries)
+        limit = min(shares.summaries - self._summaries.tokens, self.remaining)
+        self.remaining -= self._summaries.fill(self.overview.summaries, limit)
+        self._offer_index_blocks(shares, self.remaining)
+
+    def _offer_index_blocks(self, shares: Allocation, limit: int) -> None:
+        limit = min(shares.index - self._index.tokens, limit)
+        self.remaining -= self._index.fill(self.overview.index, limit)
+
+    def _offer_all_relevant(self, candidates: Iterable[Candidate]) -> None:
+        for candidate in candidates:
+            self._offer_relevant(candidate)
+
     def _offer_relevant(self, candidate: Candidate) -> None:
         """Show it in full when it is short or takes at most half of what is left."""
         if not self.offer(candidate, ALL_DETAILS[:1], max(SHORT_TOKENS, self.remaining // 2)):
@@ -117,17 +162,21 @@ class Filling:
             self.remaining += paid
             self._place(candidate, DetailLevel.FULL, 0)
 
-    def _offer_index(self, candidates: Iterable[Candidate]) -> None:
+    def _offer_index(self, candidates: Iterable[Candidate], share: int) -> None:
+        if not self.strategy.index_details:
+            return
         misses = 0
         for candidate in candidates:
-            misses = 0 if self.offer(candidate, self._index_details(candidate)) else misses + 1
+            cost = self.offer(candidate, self._index_details(candidate), share)
+            share -= cost
+            misses = 0 if cost else misses + 1
             if misses > _MAX_MISSES:
                 return
 
     def _index_details(self, candidate: Candidate) -> tuple[DetailLevel, ...]:
         """Show what is no longer than a snippet as it is."""
         details = self.strategy.index_details
-        if all(len(event.body) <= self.snippet_chars for event in candidate.unit.events):
+        if all(len(event.body) <= self.options.snippet_chars for event in candidate.unit.events):
             return (DetailLevel.FULL, *details[-1:])
         return details
 

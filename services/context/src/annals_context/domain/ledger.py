@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from annals_context.domain.events import Event
 from annals_context.domain.formats.lines import retrieval
 from annals_context.domain.model import ContextItem, DetailLevel, LedgerEntry, Section
+from annals_context.domain.overview import Entry
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,21 @@ def event_item(
         score=score,
         handle=event.handle,
         retrieve_with=retrieval(event.handle),
+    )
+
+
+def overview_item(entry: Entry, detail: DetailLevel, *, tokens: int) -> ContextItem:
+    """Return the item of a summary, a topic or a period."""
+    return ContextItem(
+        event_id="",
+        seq=0,
+        section=entry.section,
+        detail=detail,
+        tokens=tokens,
+        handle=entry.handle,
+        retrieve_with=entry.retrieve_with,
+        first_seq=entry.first_seq,
+        last_seq=entry.last_seq,
     )
 
 

@@ -8,6 +8,8 @@ from enum import StrEnum
 
 from annals_context.domain.counting import Counter
 from annals_context.domain.events import Event
+from annals_context.domain.material import Period, Summary, Topic
+from annals_context.domain.options import IndexOptions, StrategyName
 
 
 class PayloadFormat(StrEnum):
@@ -20,18 +22,13 @@ class PayloadFormat(StrEnum):
     OPENAI_RESPONSES = "openai_responses"
 
 
-class StrategyName(StrEnum):
-    """How a context is chosen."""
-
-    ADAPTIVE = "adaptive"
-    FULL = "full"
-    SNIPPET = "snippet"
-
-
 class Section(StrEnum):
-    """A part of a context."""
+    """A part of a context, in the order of a ledger."""
 
     SYSTEM = "system"
+    SUMMARY = "summary"
+    TOPICS = "topics"
+    PERIODS = "periods"
     RELEVANT = "relevant"
     INDEX = "index"
     RECENT = "recent"
@@ -40,7 +37,7 @@ class Section(StrEnum):
 
 
 class DetailLevel(StrEnum):
-    """How much of an event is there."""
+    """How much of an event, a topic or a summary is there."""
 
     FULL = "full"
     SNIPPET = "snippet"
@@ -65,8 +62,9 @@ class ContextRequest:
 
     `recent` is the newest window, `relevant` what the search found, `others` further events of
     the conversation; an event may be in several of them. `total_events` counts the whole
-    conversation. `budget_tokens` includes `response_reserve_tokens`. `pins` are levels by seq, see
-    `pins`; those of `required` must be there in full.
+    conversation. `budget_tokens` includes `response_reserve_tokens`. `topics`, `periods` and
+    `summaries` are what background work has prepared of it, empty where nothing was. `pins` are
+    levels by seq, see `pins`; those of `required` must be there in full.
     """
 
     counter: Counter
@@ -79,9 +77,10 @@ class ContextRequest:
     system_prompt: str = ""
     current_message: str = ""
     payload_format: PayloadFormat = PayloadFormat.OPENAI_CHAT
-    strategy: StrategyName = StrategyName.ADAPTIVE
-    snippet_chars: int = 100
-    include_tool_calls: bool = True
+    options: IndexOptions = field(default_factory=IndexOptions)
+    topics: Sequence[Topic] = ()
+    periods: Sequence[Period] = ()
+    summaries: Sequence[Summary] = ()
     pins: Mapping[int, DetailLevel] = field(default_factory=dict)
     required: frozenset[int] = frozenset()
 
@@ -100,7 +99,11 @@ class Repair:
 
 @dataclass(frozen=True, slots=True)
 class ContextItem:
-    """One event in a context; `event_id` is empty and `seq` 0 when it is not stored."""
+    """One event, topic, period or summary in a context.
+
+    `event_id` is empty and `seq` 0 when it is no stored event. A summary stands for the events
+    from `first_seq` to `last_seq`; both are 0 for what is none.
+    """
 
     event_id: str
     seq: int
@@ -110,6 +113,8 @@ class ContextItem:
     score: float = 0.0
     handle: str = ""
     retrieve_with: str = ""
+    first_seq: int = 0
+    last_seq: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from annals_context.domain.events import TOOL_TYPES, Event, EventType, Role
@@ -29,6 +29,15 @@ class Unit:
         """Indexes of the calls without a result."""
         answered = {index for index, _ in self.results}
         return tuple(index for index in range(len(self.calls)) if index not in answered)
+
+    def mapped(self, change: Callable[[Event], Event]) -> Unit:
+        """Return it with every event changed."""
+        return Unit(
+            tuple(map(change, self.events)),
+            change(self.lead) if self.lead else None,
+            tuple(map(change, self.calls)),
+            tuple((index, change(result)) for index, result in self.results),
+        )
 
     def without_lead(self) -> tuple[Unit, ...]:
         """Return it with the assistant's words as a unit of their own."""

@@ -47,10 +47,10 @@ class Candidate:
         hit = self.hits.get(event.seq)
         return hit.score if hit else 0.0
 
-    def start_of(self, event: Event) -> int:
-        """Return where a snippet of one of its events begins, in characters of its body."""
+    def chunk_of(self, event: Event) -> tuple[int, int] | None:
+        """Return the best chunk of one of its events, in characters of its body, if any."""
         hit = self.hits.get(event.seq)
-        return hit.chunk_start if hit else 0
+        return (hit.chunk_start, hit.chunk_end) if hit else None
 
     @property
     def is_native(self) -> bool:
@@ -124,7 +124,7 @@ def _pool(request: ContextRequest) -> list[Event]:
     found = [hit.event for hit in request.relevant]
     by_seq = {event.seq: event for event in (*request.others, *found, *request.recent)}
     pool = [by_seq[seq] for seq in sorted(by_seq)]
-    if request.include_tool_calls:
+    if request.options.include_tool_calls:
         return pool
     return [event for event in pool if not is_tool_event(event)]
 

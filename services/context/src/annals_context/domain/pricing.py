@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from annals_context.domain.condensing import Condenser
 from annals_context.domain.counting import Counter, surely_exceeds
 from annals_context.domain.formats.layout import Layout, Line, Piece
 from annals_context.domain.model import DetailLevel
@@ -24,6 +25,7 @@ class Pricing:
 
     layout: Layout
     counter: Counter
+    condenser: Condenser
     _priced: dict[tuple[object, DetailLevel], tuple[PricedPiece, ...]] = field(default_factory=dict)
     _counts: dict[str, int] = field(default_factory=dict)
 
@@ -55,6 +57,14 @@ class Pricing:
             return False
         return self.tokens(candidate, detail) <= limit
 
+    def paragraph_tokens(self, text: str) -> int:
+        """Return the tokens of a paragraph of an overview."""
+        return self.count(self.layout.paragraph(text).text)
+
+    def heading_tokens(self, heading: str) -> int:
+        """Return the tokens of a block of paragraphs without them."""
+        return self.count(self.layout.text_frame(heading).text)
+
     def frame_tokens(self, candidate: Candidate, heading: str) -> int:
         """Return the tokens of the frame that the first candidate of its kind opens."""
         layout = self.layout
@@ -70,16 +80,16 @@ class Pricing:
         return tuple(PricedPiece(piece, self.counter.count(piece.text)) for piece in pieces)
 
     def _write(self, candidate: Candidate, detail: DetailLevel) -> tuple[Piece, ...]:
+        unit = self.condenser.unit(candidate, detail)
         if candidate.is_native:
-            return self.layout.native(candidate.unit, detail)
-        return tuple(
-            self.layout.line(Line(event, detail, candidate.start_of(event)))
-            for event in candidate.unit.events
-        )
+            return self.layout.native(unit, detail)
+        return tuple(self.layout.line(line) for line in self.lines(candidate, detail))
 
-    def surely_exceeds(self, text: str, limit: int) -> bool:
-        """Tell by its length or a sample that a text takes more than `limit` tokens."""
-        return surely_exceeds(self.counter, text, limit)
+    def lines(self, candidate: Candidate, detail: DetailLevel) -> tuple[Line, ...]:
+        """Return the lines of a candidate of the historical block, without dates."""
+        shown = self.condenser.unit(candidate, detail).events
+        return tuple(Line(event, detail, self.condenser.start(candidate, event)) for event in shown)
 
     def _is_giant(self, candidate: Candidate, limit: int) -> bool:
-        return any(self.surely_exceeds(event.body, limit) for event in candidate.unit.events)
+        shown = self.condenser.unit(candidate, DetailLevel.FULL).events
+        return any(surely_exceeds(self.counter, event.body, limit) for event in shown)

@@ -6,9 +6,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from annals_context.domain.fitting import Selection
-from annals_context.domain.formats.layout import Line, Parts
+from annals_context.domain.formats.layout import Line, Parts, TextBlock
 from annals_context.domain.formats.rendering import Rendered
-from annals_context.domain.ledger import Ledger, apportion, event_item, make_ledger
+from annals_context.domain.ledger import (
+    Ledger,
+    apportion,
+    event_item,
+    make_ledger,
+    overview_item,
+)
 from annals_context.domain.model import ContextItem, ContextRequest, DetailLevel, Section
 from annals_context.domain.planning import Candidate
 from annals_context.domain.pricing import PricedPiece, Pricing
@@ -36,6 +42,7 @@ def write(request: ContextRequest, pricing: Pricing, heading: str, selection: Se
     native = _native(pricing, selection)
     parts = Parts(
         system=request.system_prompt,
+        blocks=_blocks(selection),
         heading=heading,
         lines=[one.line for one in dated],
         native=[priced.piece for _, _, pieces in native for priced in pieces],
@@ -45,8 +52,9 @@ def write(request: ContextRequest, pricing: Pricing, heading: str, selection: Se
     total_tokens = request.counter.count(rendered.payload)
     items = [
         *_system_items(request, pricing),
+        *_overview_items(pricing, selection),
         *(_line_item(pricing, one) for one in dated),
-        *_native_items(native),
+        *_native_items(pricing, native),
         *_current_items(pricing, selection),
     ]
     return Written(rendered, total_tokens, make_ledger(items, total_tokens))
@@ -56,9 +64,8 @@ def _lines(pricing: Pricing, selection: Selection) -> Iterable[_PricedLine]:
     for candidate, detail in selection.placed:
         if candidate.is_native:
             continue
-        pieces = pricing.pieces(candidate, detail)
-        for event, priced in zip(candidate.unit.events, pieces, strict=True):
-            line = Line(event, detail, candidate.start_of(event))
+        lines, pieces = pricing.lines(candidate, detail), pricing.pieces(candidate, detail)
+        for line, priced in zip(lines, pieces, strict=True):
             yield _PricedLine(line, candidate, priced.tokens)
 
 
@@ -91,17 +98,33 @@ def _system_items(request: ContextRequest, pricing: Pricing) -> Iterable[Context
         yield ContextItem("", 0, Section.SYSTEM, DetailLevel.FULL, tokens)
 
 
+def _blocks(selection: Selection) -> list[TextBlock]:
+    return [
+        TextBlock(block.heading, tuple(entry.texts[level] for entry, level in block.entries))
+        for block in selection.overview
+    ]
+
+
+def _overview_items(pricing: Pricing, selection: Selection) -> Iterable[ContextItem]:
+    for block in selection.overview:
+        for entry, level in block.entries:
+            if entry.section is not Section.FRAMING:
+                tokens = pricing.paragraph_tokens(entry.texts[level])
+                yield overview_item(entry, level, tokens=tokens)
+
+
 def _line_item(pricing: Pricing, one: _PricedLine) -> ContextItem:
     return event_item(
         one.line.event,
         one.candidate.section,
-        one.line.detail,
+        pricing.condenser.level(one.candidate, one.line.event, one.line.detail),
         tokens=one.tokens + pricing.date_tokens(one.line.date),
         score=one.candidate.score_of(one.line.event),
     )
 
 
 def _native_items(
+    pricing: Pricing,
     native: Iterable[tuple[Candidate, DetailLevel, tuple[PricedPiece, ...]]],
 ) -> Iterable[ContextItem]:
     for candidate, detail, pieces in native:
@@ -109,9 +132,9 @@ def _native_items(
             events = priced.piece.events
             shares = apportion(priced.tokens, [len(event.body) + 1 for event in events])
             for event, tokens in zip(events, shares, strict=True):
-                yield event_item(
-                    event, candidate.section, detail, tokens=tokens, score=candidate.score_of(event)
-                )
+                level = pricing.condenser.level(candidate, event, detail)
+                score = candidate.score_of(event)
+                yield event_item(event, candidate.section, level, tokens=tokens, score=score)
 
 
 def _current_items(pricing: Pricing, selection: Selection) -> Iterable[ContextItem]:

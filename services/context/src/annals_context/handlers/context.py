@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from annals.context.v1 import context_service_pb2 as pb
 from annals_common.errors import FieldInvalidError
+from annals_common.index_bounds import INDEX_BOUNDS
 from annals_common.settings import MEBIBYTE
 from annals_common.validation import (
     bounded,
@@ -19,9 +20,11 @@ from annals_common.validation import (
 from annals_context.commands.cached_preparing import CachedContexts
 from annals_context.commands.drilling import DrillDown
 from annals_context.commands.preparing import MAX_QUERY_CHARS, Prepare
+from annals_context.domain.options import IndexChoices
 from annals_context.handlers.access import current_caller, current_identity
 from annals_context.handlers.enums import FORMATS, STRATEGIES
 from annals_context.handlers.output import add_reuse, prepared_response
+from annals_context.index_translation import SNIPPET_STRATEGIES, given_choices
 
 
 class Choice(NamedTuple):
@@ -36,11 +39,9 @@ MAX_BUDGET_TOKENS = 10_000_000
 MAX_MODEL_CHARS = 200
 MAX_VERSION_CHARS = 64
 MAX_BRANCH = 2**31 - 1
-RECENT_EVENTS = Choice(low=1, high=1_000, default=10)
 RELEVANT_EVENTS = Choice(low=0, high=1_000, default=50)
 TOKENS_PER_RELEVANT_EVENT = 20
 MOST_RELEVANT_BY_DEFAULT = 200
-SNIPPET_CHARS = Choice(low=1, high=10_000, default=100)
 
 
 class ContextHandler:
@@ -72,15 +73,22 @@ def _prepare(request: pb.PrepareContextRequest) -> Prepare:
         current_message=long_text(request.current_message, "current_message", max_bytes=MEBIBYTE),
         model=text(request.model, "model", max_chars=MAX_MODEL_CHARS),
         payload_format=enum(request.format, FORMATS, "format"),
-        strategy=enum(request.strategy, STRATEGIES, "strategy"),
-        recent_events=_chosen(request, "recent_events", RECENT_EVENTS),
         relevant_events=_chosen(request, "relevant_events", _relevant_choice(request)),
-        snippet_chars=_chosen(request, "snippet_chars", SNIPPET_CHARS),
-        include_tool_calls=request.include_tool_calls
-        if request.HasField("include_tool_calls")
-        else True,
         read_your_writes=request.read_your_writes,
         branch=request.branch,
+        choices=_choices(request),
+    )
+
+
+def _choices(request: pb.PrepareContextRequest) -> IndexChoices:
+    given = given_choices(request)
+    for name, bounds in INDEX_BOUNDS.items():
+        if name in given:
+            bounded(given[name], name, low=bounds.low, high=bounds.high)
+    return IndexChoices(
+        strategy=enum(request.strategy, STRATEGIES, "strategy"),
+        snippet_strategy=enum(request.snippet_strategy, SNIPPET_STRATEGIES, "snippet_strategy"),
+        **given,
     )
 
 

@@ -8,7 +8,8 @@ from annals.context.v1 import context_service_pb2
 from annals.context.v1 import resources_pb2 as pb
 from annals_context.commands.across import Shared
 from annals_context.domain.hit_order import SnippetStrategy
-from annals_context.domain.model import DetailLevel, PayloadFormat, Section, StrategyName
+from annals_context.domain.model import DetailLevel, PayloadFormat, Section
+from annals_context.domain.options import StrategyName
 from annals_context.domain.reuse import Tier
 
 FORMATS: dict[int, PayloadFormat] = {
@@ -19,11 +20,9 @@ FORMATS: dict[int, PayloadFormat] = {
     pb.PAYLOAD_FORMAT_GEMINI_CONTENTS: PayloadFormat.GEMINI_CONTENTS,
     pb.PAYLOAD_FORMAT_OPENAI_RESPONSES: PayloadFormat.OPENAI_RESPONSES,
 }
-STRATEGIES: dict[int, StrategyName] = {
-    pb.STRATEGY_UNSPECIFIED: StrategyName.ADAPTIVE,
-    pb.STRATEGY_ADAPTIVE: StrategyName.ADAPTIVE,
-    pb.STRATEGY_FULL: StrategyName.FULL,
-    pb.STRATEGY_SNIPPET: StrategyName.SNIPPET,
+STRATEGIES: dict[int, StrategyName | None] = {
+    pb.STRATEGY_UNSPECIFIED: None,
+    **{pb.Strategy.Value(f"STRATEGY_{name.name}"): name for name in StrategyName},
 }
 
 SNIPPET_STRATEGIES: dict[int, SnippetStrategy] = {

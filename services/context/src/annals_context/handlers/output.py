@@ -103,4 +103,6 @@ def _item_message(item: ContextItem) -> resources_pb2.ContextItem:
         score=item.score,
         handle=item.handle,
         retrieve_with=item.retrieve_with,
+        first_seq=item.first_seq,
+        last_seq=item.last_seq,
     )

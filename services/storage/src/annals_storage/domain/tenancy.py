@@ -44,6 +44,7 @@ class Agent:
     end_user_mode: EndUserMode = EndUserMode.TRUSTED
     context_injection: dict[str, Any] = field(default_factory=dict)
     provider_logs_enabled: bool = False
+    index_config: dict[str, Any] = field(default_factory=dict)
     created_at: datetime | None = None
     updated_at: datetime | None = None
 

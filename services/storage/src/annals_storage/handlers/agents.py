@@ -33,6 +33,7 @@ from annals_storage.commands.tenancy import UpdateAgent
 from annals_storage.domain.tenancy import Agent, AgentChange
 from annals_storage.handlers.access import administered_tenant, readable_tenant
 from annals_storage.handlers.enums import END_USER_MODES
+from annals_storage.handlers.index_config import read_index_config
 from annals_storage.handlers.output import agent_message
 from annals_storage.ports.tenancy import TenantStore
 
@@ -162,6 +163,7 @@ _READERS: dict[str, Callable[[resources.Agent], Any]] = {
     "end_user_mode": _end_user_mode,
     "context_injection": _context_injection,
     "provider_logs_enabled": _provider_logs_enabled,
+    "index_config": read_index_config,
 }
 """Fields a caller may write, with their readers."""
 

@@ -25,6 +25,7 @@ from annals_storage.handlers.enums import (
     SIGNING_ALGORITHM_NUMBERS,
     STATUS_NUMBERS,
 )
+from annals_storage.handlers.index_config import index_config_message
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 SECONDS_PER_DAY = 86_400
@@ -230,6 +231,7 @@ def agent_message(agent: Agent) -> pb.Agent:
         if agent.context_injection
         else None,
         provider_logs_enabled=agent.provider_logs_enabled,
+        index_config=index_config_message(agent.index_config),
     )
 
 

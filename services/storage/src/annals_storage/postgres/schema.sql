@@ -673,7 +673,9 @@ CREATE TABLE annals.agents (
     end_user_mode text DEFAULT 'trusted'::text NOT NULL,
     context_injection jsonb DEFAULT '{}'::jsonb NOT NULL,
     provider_logs_enabled boolean DEFAULT false NOT NULL,
-    CONSTRAINT agents_end_user_mode_check CHECK ((end_user_mode = ANY (ARRAY['anonymous'::text, 'trusted'::text, 'signed'::text])))
+    index_config jsonb DEFAULT '{}'::jsonb NOT NULL,
+    CONSTRAINT agents_end_user_mode_check CHECK ((end_user_mode = ANY (ARRAY['anonymous'::text, 'trusted'::text, 'signed'::text]))),
+    CONSTRAINT agents_index_config_check CHECK ((jsonb_typeof(index_config) = 'object'::text))
 );
 
 ALTER TABLE ONLY annals.agents FORCE ROW LEVEL SECURITY;

@@ -33,10 +33,10 @@ FROM annals.list_tenants(%(cursor_time)s, %(cursor_id)s, %(limit)s)
 _INSERT_AGENT = """
 INSERT INTO annals.agents (tenant_id, agent_id, display_name, system_prompt, model, temperature,
                            tools_json, output_schema_json, end_user_mode, context_injection,
-                           provider_logs_enabled)
+                           provider_logs_enabled, index_config)
 VALUES (%(tenant_id)s, %(agent_id)s, %(display_name)s, %(system_prompt)s, %(model)s,
         %(temperature)s, %(tools_json)s, %(output_schema_json)s, %(end_user_mode)s,
-        %(context_injection)s, %(provider_logs_enabled)s)
+        %(context_injection)s, %(provider_logs_enabled)s, %(index_config)s)
 RETURNING *
 """
 _GET_AGENT = """
@@ -86,6 +86,7 @@ _CHANGEABLE = (
     "end_user_mode",
     "context_injection",
     "provider_logs_enabled",
+    "index_config",
 )
 
 
@@ -115,6 +116,7 @@ class PostgresTenants:
         params = {
             **{name: getattr(agent, name) for name in agent.__slots__},
             "context_injection": Jsonb(agent.context_injection),
+            "index_config": Jsonb(agent.index_config),
         }
         try:
             row = await self._one(
@@ -137,6 +139,7 @@ class PostgresTenants:
             "agent_id": change.agent_id,
             **values,
             "context_injection": Jsonb(values["context_injection"] or {}),
+            "index_config": Jsonb(values["index_config"] or {}),
             **{f"set_{name}": name in change.values for name in _CHANGEABLE},
         }
         row = await self._one(tenant_id, sql("update_agent"), params, "agent", change.agent_id)

@@ -44,10 +44,19 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
+class TextBlock:
+    """A heading, and paragraphs below it, each already safe: no line break comes from data."""
+
+    heading: str
+    paragraphs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Parts:
     """All that a payload is made of, in its order. `current` is None or what the user says."""
 
     system: str = ""
+    blocks: Sequence[TextBlock] = ()
     heading: str = ""
     lines: Sequence[Line] = ()
     native: Sequence[Piece] = ()
@@ -63,6 +72,14 @@ class Layout(Protocol):
 
     def system(self, prompt: str) -> Piece:
         """Write the system prompt."""
+        ...
+
+    def text_frame(self, heading: str) -> Piece:
+        """Write a block of paragraphs without them."""
+        ...
+
+    def paragraph(self, text: str) -> Piece:
+        """Write a paragraph of a block."""
         ...
 
     def block_frame(self, heading: str) -> Piece:

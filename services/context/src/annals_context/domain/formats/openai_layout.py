@@ -1,7 +1,7 @@
 """Contexts as OpenAI's chat messages.
 
 Degraded events stay where they happened (see `degrading`). Older events are lines of one message
-of role `system`.
+of role `system`, and so is each block of paragraphs before them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from annals_context.domain.events import Event
 from annals_context.domain.formats import extras, lines
 from annals_context.domain.formats.compact_json import dumps
 from annals_context.domain.formats.degrading import degraded
-from annals_context.domain.formats.layout import Line, Parts, Piece, line_text
+from annals_context.domain.formats.layout import Line, Parts, Piece, TextBlock, line_text
 from annals_context.domain.formats.openai_chat import (
     Message,
     unit_messages,
@@ -41,6 +41,14 @@ class OpenAiLayout:
     def system(self, prompt: str) -> Piece:
         """Write the system prompt as the first message."""
         return _piece({"role": "system", "content": prompt})
+
+    def text_frame(self, heading: str) -> Piece:
+        """Write the message around the paragraphs."""
+        return Piece(_message_of(heading))
+
+    def paragraph(self, text: str) -> Piece:
+        """Write a paragraph and the line break before it."""
+        return Piece(_escaped(f"\n{text}"))
 
     def block_frame(self, heading: str) -> Piece:
         """Write the message around the lines."""
@@ -76,6 +84,7 @@ class OpenAiLayout:
     def compose(self, parts: Parts) -> Rendered:
         """Return the array; it holds at least one message."""
         pieces = [self.system(parts.system).text] if parts.system else []
+        pieces.extend(_text_block(block) for block in parts.blocks)
         if parts.lines:
             pieces.append(_block(parts.heading, [self._line_text(line) for line in parts.lines]))
         pieces.extend(piece.text for piece in parts.native)
@@ -91,7 +100,14 @@ class OpenAiLayout:
 
 
 def _block(heading: str, shown: list[str]) -> str:
-    content = _NEXT_LINE.join([heading, *(shown or [""])])
+    return _message_of(_NEXT_LINE.join([heading, *(shown or [""])]))
+
+
+def _text_block(block: TextBlock) -> str:
+    return _message_of("\n".join([block.heading, *block.paragraphs]))
+
+
+def _message_of(content: str) -> str:
     return f'{_SYSTEM_OPENING}{_escaped(content)}"{_BETWEEN}'
 
 

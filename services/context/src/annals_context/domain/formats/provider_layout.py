@@ -61,6 +61,14 @@ class ProviderLayout:
         """Write the system prompt."""
         return Piece(_between([self.form.prompt(prompt)]))
 
+    def text_frame(self, heading: str) -> Piece:
+        """Write the prompt around paragraphs."""
+        return self.system(heading)
+
+    def paragraph(self, text: str) -> Piece:
+        """Write a paragraph and the line break before it."""
+        return Piece(dumps(f"\n{text}")[1:-1])
+
     def block_frame(self, heading: str) -> Piece:
         """Write the prompt around the lines."""
         return self.system(heading + _NEXT_LINE)
@@ -92,6 +100,7 @@ class ProviderLayout:
     def compose(self, parts: Parts) -> Rendered:
         """Return the payload."""
         shown = [parts.system] if parts.system else []
+        shown += ["\n".join([block.heading, *block.paragraphs]) for block in parts.blocks]
         if parts.lines:
             numbered = [line_text(line, self.snippet_chars) for line in parts.lines]
             shown.append(_NEXT_LINE.join([parts.heading, *numbered]))

@@ -3,6 +3,11 @@
 ```
 <system prompt>
 
+Message Clusters:
+Cluster: "API Authentication" (47 messages)
+Period: 2024-03-15 to 2024-10-22
+Retrieve with: get_cluster("…")
+
 Historical Matches (retrieve with get_message_by_id):
 #41 [2024-10-15] user: "We need to implement rate limiting for…"
 #57 assistant: "OAuth2 configuration should include…"
@@ -59,6 +64,14 @@ class TextLayout:
         """Write the system prompt and an empty line."""
         return Piece(f"{prompt}\n{_SECTION_END}")
 
+    def text_frame(self, heading: str) -> Piece:
+        """Write the heading of a block of paragraphs."""
+        return Piece(f"{heading}\n{_SECTION_END}")
+
+    def paragraph(self, text: str) -> Piece:
+        """Write a paragraph and its line break."""
+        return Piece(f"{text}\n")
+
     def block_frame(self, heading: str) -> Piece:
         """Write the heading of the historical block."""
         return Piece(f"{heading}{_NEXT_LINE}{_SECTION_END}")
@@ -86,6 +99,7 @@ class TextLayout:
     def compose(self, parts: Parts) -> Rendered:
         """Return the sections, an empty line between them and one line break at the end."""
         sections = [f"{parts.system}\n"] if parts.system else []
+        sections += ["\n".join([one.heading, *one.paragraphs]) + "\n" for one in parts.blocks]
         if parts.lines:
             shown = [self._line_text(line) for line in parts.lines]
             sections.append(_NEXT_LINE.join([parts.heading, *shown]) + "\n")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from annals_context.domain.model import DetailLevel, StrategyName
+from annals_context.domain.model import ContextRequest, DetailLevel
+from annals_context.domain.options import StrategyName
+from annals_context.domain.overview import Overview
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,3 +17,8 @@ class FullStrategy:
     heading: str = "Historical Context (retrieve with get_message_by_id):"
     index_details: tuple[DetailLevel, ...] = tuple(DetailLevel)
     extends_recent_window: bool = True
+
+    def overview(self, request: ContextRequest) -> Overview:
+        """Say nothing: the events speak for themselves."""
+        del request
+        return Overview()

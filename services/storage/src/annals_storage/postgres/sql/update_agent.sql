@@ -8,6 +8,7 @@ SET display_name = CASE WHEN %(set_display_name)s THEN %(display_name)s ELSE dis
     end_user_mode = CASE WHEN %(set_end_user_mode)s THEN %(end_user_mode)s ELSE end_user_mode END,
     context_injection = CASE WHEN %(set_context_injection)s THEN %(context_injection)s ELSE context_injection END,
     provider_logs_enabled = CASE WHEN %(set_provider_logs_enabled)s THEN %(provider_logs_enabled)s::boolean ELSE provider_logs_enabled END,
+    index_config = CASE WHEN %(set_index_config)s THEN %(index_config)s ELSE index_config END,
     updated_at = now()
 WHERE tenant_id = %(tenant_id)s AND agent_id = %(agent_id)s
 RETURNING *
