@@ -45,7 +45,7 @@ def walks(draw: st.DrawFn) -> tuple[ContextRequest, list[tuple[str, list[int]]]]
     shown = [
         seq
         for seq, event in sorted(pool.items())
-        if first.include_tool_calls or not is_tool_event(event)
+        if first.options.include_tool_calls or not is_tool_event(event)
     ]
     if not shown:
         return first, []
