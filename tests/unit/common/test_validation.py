@@ -34,4 +34,4 @@ def test_unknown_values_of_an_enum_are_told_the_names_there_are(value: int, says
         enum(value, {1: Colour.RED, 2: Colour.DARK_GREEN}, "colour")
 
     [violation] = refused.value.violations
-    assert violation.description.startswith(f"{says} RED (1), DARK_GREEN (2)")
+    assert violation.description.startswith(f"{says} the values RED (1), DARK_GREEN (2)")

@@ -178,7 +178,8 @@ def timestamp(value: Timestamp, field: str) -> datetime:
 def enum(value: int, mapping: Mapping[int, T], field: str) -> T:
     """Map an enum's number; 0 and unknown numbers are refused."""
     if value not in mapping:
-        wanted = f"one of {', '.join(_enum_name(number, mapping) for number in sorted(mapping))}"
+        known = ", ".join(_enum_name(number, mapping) for number in sorted(mapping))
+        wanted = f"one of the values {known}"
         raise FieldInvalidError(
             field, f"must be {wanted}" if value else f"is required: {wanted}", value
         )

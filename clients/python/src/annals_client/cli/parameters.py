@@ -39,6 +39,7 @@ class WholeNumber(click.ParamType[int]):
 POSITIVE_INT32 = WholeNumber(1, 2**31 - 1)
 NATURAL_INT32 = WholeNumber(0, 2**31 - 1)
 NATURAL_INT64 = WholeNumber(0, 2**63 - 1)
+POSITIVE_INT64 = WholeNumber(1, 2**63 - 1)
 
 
 class JsonObject(click.ParamType[dict[str, Any]]):

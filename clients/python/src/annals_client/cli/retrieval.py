@@ -10,6 +10,7 @@ import click
 from annals.context.v1 import resources_pb2 as res
 from annals_client.cli.events import print_event
 from annals_client.cli.output import print_json, stdout_console, visible
+from annals_client.cli.parameters import NATURAL_INT32
 from annals_client.cli.state import State, json_option, pass_state
 from annals_client.requests.retrieval import Scope
 from annals_client.values import enum_names
@@ -32,7 +33,7 @@ def scope_options(command: CommandT) -> CommandT:
 
 @click.command()
 @click.argument("query")
-@click.option("--max-tokens", type=int, default=0, help="Of the text.  [default: 1000]")
+@click.option("--max-tokens", type=NATURAL_INT32, default=0, help="Of the text.  [default: 1000]")
 @click.option(
     "--strategy",
     type=click.Choice(enum_names(res.SnippetStrategy, "SNIPPET_STRATEGY_")),
@@ -60,8 +61,12 @@ def snippets(
 
 @click.command()
 @click.argument("query")
-@click.option("--limit", "auto_limit", type=int, default=0, help="Events at most.  [default: 20]")
-@click.option("--max-tokens", type=int, default=0, help="Of their words.  [default: 4000]")
+@click.option(
+    "--limit", "auto_limit", type=NATURAL_INT32, default=0, help="Events at most.  [default: 20]"
+)
+@click.option(
+    "--max-tokens", type=NATURAL_INT32, default=0, help="Of their words.  [default: 4000]"
+)
 @scope_options
 @json_option
 @pass_state
@@ -93,9 +98,13 @@ def retrieve(
     show_default=True,
     help="Whose conversations.",
 )
-@click.option("--max-tokens", type=int, default=0, help="Of the text.  [default: 2000]")
-@click.option("--each", type=int, default=0, help="Snippets of one conversation.  [default: 5]")
-@click.option("--limit", type=int, default=0, help="Conversations at most.  [default: 10]")
+@click.option("--max-tokens", type=NATURAL_INT32, default=0, help="Of the text.  [default: 2000]")
+@click.option(
+    "--each", type=NATURAL_INT32, default=0, help="Snippets of one conversation.  [default: 5]"
+)
+@click.option(
+    "--limit", type=NATURAL_INT32, default=0, help="Conversations at most.  [default: 10]"
+)
 @json_option
 @pass_state
 def across(

@@ -9,6 +9,7 @@ import click
 
 from annals.storage.v1 import summary_service_pb2 as pb
 from annals_client.cli.output import one_line, print_json, print_json_array, print_table
+from annals_client.cli.parameters import POSITIVE_INT32, POSITIVE_INT64
 from annals_client.cli.state import State, json_option, pass_state
 from annals_client.values import enum_name, enum_names
 
@@ -19,7 +20,7 @@ _level = click.option(
 )
 _start = click.option("--start", type=click.DateTime(DATES), help="Only what happened from then.")
 _end = click.option("--end", type=click.DateTime(DATES), help="Only what happened before then.")
-_max_tokens = click.option("--max-tokens", type=click.IntRange(min=1), help="Tokens at most.")
+_max_tokens = click.option("--max-tokens", type=POSITIVE_INT32, help="Tokens at most.")
 
 
 @click.group()
@@ -54,8 +55,8 @@ def about(state: State, /, query: str, *, max_tokens: int | None, **fields: Any)
 
 @summary.command()
 @click.argument("conversation_id")
-@click.option("--first", "first_seq", type=click.IntRange(min=1), help="From this event on.")
-@click.option("--last", "last_seq", type=click.IntRange(min=1), help="Up to this event.")
+@click.option("--first", "first_seq", type=POSITIVE_INT64, help="From this event on.")
+@click.option("--last", "last_seq", type=POSITIVE_INT64, help="Up to this event.")
 @click.option("--event", "event_ids", multiple=True, help="Only of these events.")
 @_start
 @_end
@@ -90,10 +91,8 @@ def make(state: State, /, conversation_id: str, **fields: Any) -> None:
 @click.option(
     "--level", "levels", type=click.Choice(LEVELS), multiple=True, help="May be repeated."
 )
-@click.option(
-    "--branch", type=click.IntRange(min=1), default=None, help="Default: the current one."
-)
-@click.option("--limit", type=click.IntRange(min=1), help="At most so many.")
+@click.option("--branch", type=POSITIVE_INT32, default=None, help="Default: the current one.")
+@click.option("--limit", type=POSITIVE_INT32, help="At most so many.")
 @json_option
 @pass_state
 def list_summaries(state: State, /, conversation_id: str, branch: int | None, **query: Any) -> None:
