@@ -152,9 +152,17 @@ bench-quality: install ## Retrieval quality on LoCoMo and LongMemEval (DATA=path
 bench-cached-context: install ## Contexts from the cache, and prefixes that stay (DATA=path), as JSON
 	python -m tests.bench.cached_context $(if $(DATA),--data "$(DATA)")
 
+.PHONY: bench-topics
+bench-topics: install ## Topics of LoCoMo, and clustering at 100,000 events (DATA=path), as JSON
+	python -m tests.bench.topics --data "$(DATA)" --events $(or $(EVENTS),100000)
+
 .PHONY: bench-formats
 bench-formats: install ## Real agent runs to each provider's format and back (DATA=path), as JSON
 	python -m tests.bench.formats --data "$(DATA)"
+
+.PHONY: bench-summaries
+bench-summaries: install ## Summaries of LoCoMo's sessions beside lead-3 and TextRank (DATA=path), as JSON
+	python -m tests.bench.summaries --data "$(DATA)"
 
 .PHONY: bench
 bench: install ## Every bench with short settings, and what falls short (DATA=path)
@@ -166,6 +174,7 @@ bench: install ## Every bench with short settings, and what falls short (DATA=pa
 	python -m tests.bench.quality --data "$(DATA)" --dialogues 2 --questions 3
 	python -m tests.bench.formats --data "$(DATA)"
 	python -m tests.bench.cached_context --asks 100
+	python -m tests.bench.summaries --data "$(DATA)"
 	python -m tests.bench.summary
 
 .PHONY: clean

@@ -13,8 +13,8 @@ from uuid import UUID
 from annals_storage.domain.events import Event, EventPage
 
 StoreT = TypeVar("StoreT")
-MAX_PAGE_CHARS = 16 * 1024 * 1024
-"""Of words in one page. PostgreSQL, which bounds pages by their bytes, cannot see cold ones."""
+MAX_PAGE_BYTES = 16 * 1024 * 1024
+"""Of words in one page, as UTF-8. PostgreSQL, which bounds pages so too, cannot see cold ones."""
 FIRST_EVENTS = 50
 """How many events of a page are filled before their size is looked at."""
 
@@ -93,17 +93,17 @@ async def _warm_page(tenant_id: UUID, page: EventPage, words: Words) -> EventPag
     size = 0
     for start in range(0, len(page.events), FIRST_EVENTS):
         for event in await words.fill(tenant_id, page.events[start : start + FIRST_EVENTS]):
-            size += _size_chars(event)
-            if kept and size > MAX_PAGE_CHARS:
+            size += _size_bytes(event)
+            if kept and size > MAX_PAGE_BYTES:
                 return replace(page, events=tuple(kept), has_more=True)
             kept.append(event)
     return replace(page, events=tuple(kept))
 
 
-def _size_chars(event: Event) -> int:
+def _size_bytes(event: Event) -> int:
     body = event.body
     texts = (body.content, body.tool_input, body.tool_result, body.error_message)
-    return sum(len(text or "") for text in texts)
+    return sum(len((text or "").encode()) for text in texts)
 
 
 def _events(value: Any) -> list[Event]:
