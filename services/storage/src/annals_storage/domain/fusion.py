@@ -141,16 +141,8 @@ class Ranking:
             for event_id, closeness in bonus.closeness.items():
                 totals[self._numbers[event_id.int]] += bonus.weight * closeness
         self._scale = max([1.0, *totals])
-        is_cosine = list(found) == [Signal.DENSE]
-        scores = (
-            [chunk.score for chunk in strongest]
-            if is_cosine
-            else [total / self._scale for total in totals]
-        )
-        best_first = sorted(zip(scores, self._numbers, strongest, strict=True), reverse=True)
-        self.events = [
-            RankedEvent(chunk.event_id, score, chunk.chunk_index) for score, _, chunk in best_first
-        ]
+        self._is_cosine = list(found) == [Signal.DENSE]
+        self.events = self._best_first(strongest, totals)
 
     def __contains__(self, event_id: UUID) -> bool:
         """Whether the event is one of those ranked."""
@@ -168,6 +160,18 @@ class Ranking:
             if (closeness := bonus.closeness.get(event_id))
         ]
         return tuple(parts)
+
+    def _best_first(
+        self, strongest: Sequence[ScoredChunk], totals: Sequence[float]
+    ) -> list[RankedEvent]:
+        if self._is_cosine:
+            scores = [chunk.score for chunk in strongest]
+        else:
+            scores = [total / self._scale for total in totals]
+        ordered = sorted(zip(scores, self._numbers, strongest, strict=True), reverse=True)
+        return [
+            RankedEvent(chunk.event_id, score, chunk.chunk_index) for score, _, chunk in ordered
+        ]
 
     def _own(self) -> tuple[list[ScoredChunk], list[float]]:
         """Return by number the chunk that speaks most for each event, and the sum of its parts."""
