@@ -144,6 +144,10 @@ bench-quality: install ## Retrieval quality on LoCoMo and LongMemEval (DATA=path
 	python -m tests.bench.quality --data "$(DATA)" --questions $(or $(QUESTIONS),15) \
 	  $(if $(KEEP),--keep "$(KEEP)")
 
+.PHONY: bench-cached-context
+bench-cached-context: install ## Contexts from the cache, and prefixes that stay (DATA=path), as JSON
+	python -m tests.bench.cached_context $(if $(DATA),--data "$(DATA)")
+
 .PHONY: bench-formats
 bench-formats: install ## Real agent runs to each provider's format and back (DATA=path), as JSON
 	python -m tests.bench.formats --data "$(DATA)"
@@ -161,6 +165,7 @@ bench: install ## Every bench with short settings, and what falls short (DATA=pa
 	python -m tests.bench.quality --data "$(DATA)" --dialogues 2 --questions 3
 	python -m tests.bench.formats --data "$(DATA)"
 	python -m tests.bench.summaries --data "$(DATA)"
+	python -m tests.bench.cached_context --asks 100
 	python -m tests.bench.summary
 
 .PHONY: clean

@@ -80,6 +80,12 @@ FORBIDDEN: dict[str, tuple[str, ...]] = {
         *OUTSIDE_WORLD,
         *(f"annals_context.{room}" for room in ("app", "clients", "handlers", "translation")),
     ),
+    "annals_context.workers": (
+        *OUTSIDE_WORLD,
+        *(f"annals_context.{room}" for room in (
+            "app", "clients", "commands", "handlers", "translation"
+        )),
+    ),
     "annals_context.handlers": ("annals_context.app", "annals_context.clients"),
     "annals_context.clients": (
         "annals_context.app",

@@ -30,7 +30,7 @@ TENANT_ADMIN = {
     *("EraseEvent", "EraseConversation", "EraseUser", "VerifyErasure"),
     *("GetErasureReceipt", "ListErasureReceipts", "MoveToColdStorage", "RestoreFromColdStorage"),
     *("SetRetentionPolicy", "GetRetentionPolicy", "ListRetentionPolicies"),
-    *("DeleteRetentionPolicy", "ListSearchLog"),
+    *("DeleteRetentionPolicy", "ListSearchLog", "ListParkedJobs", "RetryParkedJobs"),
 }
 ANY_KEY = {"GetAgent", "ListAgents", "GetCaller"}
 

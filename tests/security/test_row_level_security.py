@@ -240,6 +240,11 @@ class TestSecurityDefinerFunctions:
             "generation bigint, attempts integer, priority smallint)",
             "outbox_lanes": "TABLE(priority smallint, pending bigint, parked bigint, "
             "lag_seconds double precision)",
+            # Secrets of leases that nobody has yet, with the keys of the jobs they are of.
+            "lease_jobs": "TABLE(tenant_id uuid, subject uuid, kind text, generation bigint, "
+            "attempts integer, leased_until timestamp with time zone, secret bytea)",
+            "job_totals": "TABLE(kind text, pending bigint, parked bigint, "
+            "lag_seconds double precision)",
             "release_outbox": "bigint",
             "outbox_totals": "record",
             # A count over all tenants.

@@ -14,10 +14,12 @@ from google.protobuf.message_factory import GetMessageClass
 from google.rpc import error_details_pb2, status_pb2
 
 from annals.storage.v1 import (
+    context_cache_service_pb2,
     conversation_service_pb2,
     erasure_service_pb2,
     event_service_pb2,
     index_service_pb2,
+    job_service_pb2,
     lifecycle_service_pb2,
     memory_service_pb2,
     provider_service_pb2,
@@ -30,10 +32,12 @@ from annals.storage.v1 import (
 from annals_common.errors import MAX_ECHOED_VALUE_CHARS
 
 MODULES = (
+    context_cache_service_pb2,
     conversation_service_pb2,
     erasure_service_pb2,
     event_service_pb2,
     index_service_pb2,
+    job_service_pb2,
     lifecycle_service_pb2,
     memory_service_pb2,
     provider_service_pb2,

@@ -9,6 +9,8 @@ from tests.support.scratch import as_tenant, run
 SOME = "11111111-1111-4111-8111-111111111111"
 
 INSERTS: dict[str, str] = {
+    "jobs": """
+        (tenant_id, subject, kind) VALUES (%(tenant)s, %(some)s, 'topics')""",
     "signing_keys": """
         (tenant_id, signing_key_id, display_name, algorithm, public_key_pem, issuer, audience)
         VALUES (%(tenant)s, %(some)s, 'k', 'ES256', 'pem', 'iss', 'aud')""",
@@ -53,6 +55,10 @@ INSERTS: dict[str, str] = {
         (tenant_id, provider_log_id, conversation_id, provider, request_json, response_json,
          latency_ms, expires_at)
         VALUES (%(tenant)s, %(some)s, %(room)s, 'p', '{}', '{}', 1, now())""",
+    "context_cache": """
+        (tenant_id, conversation_id, request_digest, state, context_version, body, body_bytes,
+         expires_at)
+        VALUES (%(tenant)s, %(room)s, sha256('a'), sha256('b'), 'v', 'body', 4, now())""",
     "search_parameters": """
         (tenant_id, overrides) VALUES (%(tenant)s, '{"time_bonus": 0.1}')""",
     "search_log": """

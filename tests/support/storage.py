@@ -24,6 +24,7 @@ from annals_storage.app_adapters import Adapters, open_adapters
 from annals_storage.settings import StorageSettings
 
 ADMIN_KEY = "test-admin-key"
+WORKER_KEY = "test-worker-key"
 SECRETS_KEY = base64.urlsafe_b64encode(b"k" * 32).decode()
 
 
@@ -65,6 +66,7 @@ def storage_settings(
         "server": ServerSettings(address="127.0.0.1:0", drain_seconds=5),
         "database_url": SecretStr(postgres.app_url),
         "admin_key_sha256": hashlib.sha256(ADMIN_KEY.encode()).hexdigest(),
+        "worker_key_sha256": hashlib.sha256(WORKER_KEY.encode()).hexdigest(),
         "secrets_key": SecretStr(SECRETS_KEY),
         "data_dir": data_dir,
         "embedding_threads": 1,

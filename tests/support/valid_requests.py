@@ -10,10 +10,12 @@ from tests.support.appending import append, empty_conversation, ids
 from tests.support.storage import Tenant
 from tests.support.summaries import put_request, summary_of
 
+from annals.storage.v1 import context_cache_service_pb2 as cache_pb
 from annals.storage.v1 import conversation_service_pb2 as conversation_pb
 from annals.storage.v1 import erasure_service_pb2 as erasure_pb
 from annals.storage.v1 import event_service_pb2 as event_pb
 from annals.storage.v1 import index_service_pb2 as index_pb
+from annals.storage.v1 import job_service_pb2 as job_pb
 from annals.storage.v1 import lifecycle_service_pb2 as lifecycle_pb
 from annals.storage.v1 import memory_service_pb2 as memory_pb
 from annals.storage.v1 import provider_service_pb2 as provider_pb
@@ -373,6 +375,19 @@ VALID: dict[str, Build] = {
     "ListLargeConversations": _plain(usage_pb.ListLargeConversationsRequest),
     "CreateProviderLog": _create_provider_log,
     "ListProviderLogs": _of_conversation(provider_pb.ListProviderLogsRequest),
+    "GetCachedContext": _of_conversation(
+        cache_pb.GetCachedContextRequest,
+        request_digest=bytes(32),
+        held_state=bytes(32),
+        previous_context_version="v",
+    ),
+    "PutCachedContext": _of_conversation(
+        cache_pb.PutCachedContextRequest,
+        request_digest=bytes(32),
+        state=bytes(32),
+        context_version="v",
+        body=b"x",
+    ),
     "StoreMemory": _store_memory,
     "GetMemory": _of_memory(memory_pb.GetMemoryRequest),
     "ListMemories": _plain(memory_pb.ListMemoriesRequest),
@@ -382,6 +397,14 @@ VALID: dict[str, Build] = {
     "ListSearchLog": _plain(search_pb.ListSearchLogRequest),
     "SearchEvents": _plain(search_pb.SearchEventsRequest, query="hello"),
     "GetIndexStatus": _plain(index_pb.GetIndexStatusRequest),
+    "LeaseJobs": _plain(job_pb.LeaseJobsRequest, kinds=[job_pb.JOB_KIND_TOPICS]),
+    "HeartbeatJob": _plain(job_pb.HeartbeatJobRequest),
+    "CompleteJob": _plain(job_pb.CompleteJobRequest, generation=1),
+    "FailJob": _plain(job_pb.FailJobRequest, generation=1, error="e"),
+    "ReleaseJob": _plain(job_pb.ReleaseJobRequest),
+    "GetJobStatus": _plain(job_pb.GetJobStatusRequest),
+    "ListParkedJobs": _plain(job_pb.ListParkedJobsRequest),
+    "RetryParkedJobs": _plain(job_pb.RetryParkedJobsRequest),
     "ListParkedEntries": _plain(index_pb.ListParkedEntriesRequest),
     "RetryParkedEntries": _plain(index_pb.RetryParkedEntriesRequest),
     "EraseEvent": _erase_event,
@@ -406,7 +429,10 @@ VALID: dict[str, Build] = {
     "MoveToColdStorage": _of_conversation(lifecycle_pb.MoveToColdStorageRequest),
     "RestoreFromColdStorage": _of_conversation(lifecycle_pb.RestoreFromColdStorageRequest),
 }
-ADMIN_ONLY = frozenset({"CreateTenant", "EraseTenant", "GetTenant", "ListTenants"})
+WORKER_ONLY = frozenset({"LeaseJobs", "HeartbeatJob", "CompleteJob", "FailJob", "ReleaseJob"})
+"""For the worker key, or the token of a leased job."""
+ADMIN_ONLY = frozenset({"CreateTenant", "EraseTenant", "GetTenant", "ListTenants", *WORKER_ONLY})
+"""Refused to every key of a tenant."""
 
 
 async def send(tenant: Tenant, name: str, request: Any) -> Any:

@@ -16,10 +16,12 @@ from grpc_status import rpc_status
 
 from annals.context.v1 import context_service_pb2, format_service_pb2
 from annals.storage.v1 import (
+    context_cache_service_pb2,
     conversation_service_pb2,
     erasure_service_pb2,
     event_service_pb2,
     index_service_pb2,
+    job_service_pb2,
     lifecycle_service_pb2,
     memory_service_pb2,
     provider_service_pb2,
@@ -32,10 +34,12 @@ from annals_common.errors import AnnalsError
 from annals_common.status import to_status
 
 _MODULES = (
+    context_cache_service_pb2,
     conversation_service_pb2,
     erasure_service_pb2,
     event_service_pb2,
     index_service_pb2,
+    job_service_pb2,
     lifecycle_service_pb2,
     memory_service_pb2,
     provider_service_pb2,

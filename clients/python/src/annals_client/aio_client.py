@@ -14,6 +14,7 @@ from annals_client.aio_nouns import (
     AsyncFormats,
     AsyncHealth,
     AsyncIndex,
+    AsyncJobs,
     AsyncKeys,
     AsyncMemories,
     AsyncProviderLogs,
@@ -81,6 +82,7 @@ class AsyncAnnalsClient:
         self.retention = AsyncRetention(self._transport)
         self.search = AsyncSearch(self._transport)
         self.index = AsyncIndex(self._transport)
+        self.jobs = AsyncJobs(self._transport)
         self.context = AsyncContext(self._transport)
         self.summaries = AsyncSummaries(self._transport)
         self.formats = AsyncFormats(self._transport)

@@ -209,10 +209,24 @@ class AsyncIndex(AsyncNoun):
     retry = async_unary(_requests.index.retry)
 
 
+class AsyncJobs(AsyncNoun):
+    """Background work on conversations."""
+
+    status = async_unary(_requests.jobs.status)
+    parked = async_listing(_requests.jobs.parked)
+    retry = async_unary(_requests.jobs.retry)
+
+
 class AsyncContext(AsyncNoun):
     """Prepared contexts."""
 
     prepare = async_unary(_requests.context.prepare)
+    expand = async_unary(_requests.drill_down.expand)
+    collapse = async_unary(_requests.drill_down.collapse)
+    focus_on = async_unary(_requests.drill_down.focus_on)
+    snippets = async_unary(_requests.retrieval.snippets)
+    retrieve = async_unary(_requests.retrieval.retrieve)
+    across = async_unary(_requests.retrieval.across)
 
 
 class AsyncSummaries(AsyncNoun):

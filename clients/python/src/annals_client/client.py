@@ -22,6 +22,7 @@ from annals_client.nouns import (
     Formats,
     Health,
     Index,
+    Jobs,
     Keys,
     Memories,
     ProviderLogs,
@@ -81,6 +82,7 @@ class AnnalsClient:
         self.retention = Retention(self._transport)
         self.search = Search(self._transport)
         self.index = Index(self._transport)
+        self.jobs = Jobs(self._transport)
         self.context = Context(self._transport)
         self.summaries = Summaries(self._transport)
         self.formats = Formats(self._transport)

@@ -209,10 +209,24 @@ class Index(Noun):
     retry = unary(_requests.index.retry)
 
 
+class Jobs(Noun):
+    """Background work on conversations."""
+
+    status = unary(_requests.jobs.status)
+    parked = listing(_requests.jobs.parked)
+    retry = unary(_requests.jobs.retry)
+
+
 class Context(Noun):
     """Prepared contexts."""
 
     prepare = unary(_requests.context.prepare)
+    expand = unary(_requests.drill_down.expand)
+    collapse = unary(_requests.drill_down.collapse)
+    focus_on = unary(_requests.drill_down.focus_on)
+    snippets = unary(_requests.retrieval.snippets)
+    retrieve = unary(_requests.retrieval.retrieve)
+    across = unary(_requests.retrieval.across)
 
 
 class Summaries(Noun):

@@ -15,6 +15,7 @@ from annals.storage.v1.conversation_service_pb2_grpc import ConversationServiceS
 from annals.storage.v1.erasure_service_pb2_grpc import ErasureServiceStub
 from annals.storage.v1.event_service_pb2_grpc import EventServiceStub
 from annals.storage.v1.index_service_pb2_grpc import IndexServiceStub
+from annals.storage.v1.job_service_pb2_grpc import JobServiceStub
 from annals.storage.v1.lifecycle_service_pb2_grpc import LifecycleServiceStub
 from annals.storage.v1.memory_service_pb2_grpc import MemoryServiceStub
 from annals.storage.v1.provider_service_pb2_grpc import ProviderServiceStub
@@ -43,6 +44,7 @@ class Stubs:
         self.search = SearchServiceStub(storage)
         self.summaries = SummaryServiceStub(storage)
         self.index = IndexServiceStub(storage)
+        self.jobs = JobServiceStub(storage)
         self.context = ContextServiceStub(context)
         self.formats = FormatServiceStub(context)
         self.summarization = SummarizationServiceStub(context)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from uuid import UUID
 
@@ -34,11 +34,22 @@ class Actor:
 
 
 @dataclass(frozen=True, slots=True)
+class JobLease:
+    """The lease by which a worker acts. `kind`: as stored; `subject`: the conversation."""
+
+    kind: str
+    subject: UUID
+    lease_hash: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Principal:
-    """An authenticated caller. Without a tenant it is the installation's administrator.
+    """An authenticated caller. Without a tenant it is the installation's administrator, or one of
+    its workers, which may only lease jobs.
 
     `publishable`: the key is an end user's browser's and bound to `agent_id`. `end_user`: the
-    call is made for them and reaches their conversations only.
+    call is made for them and reaches their conversations only. `job`: a worker makes the call, by
+    the lease of a job.
     """
 
     tenant_id: UUID | None
@@ -47,11 +58,13 @@ class Principal:
     publishable: bool = False
     agent_id: UUID | None = None
     end_user: EndUser | None = None
+    is_worker: bool = False
+    job: JobLease | None = None
 
     @property
     def is_admin(self) -> bool:
         """Whether this is the installation's administrator."""
-        return self.tenant_id is None
+        return self.tenant_id is None and not self.is_worker
 
     @property
     def actor(self) -> Actor:

@@ -1,4 +1,4 @@
-"""`annals-context`: serve, and probe servers."""
+"""`annals-context`: serve, work in the background, and probe servers."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from annals_common.server import until_signal
 from annals_common.settings import describe_settings, load_settings
 from annals_common.tls import ClientTlsSettings
 from annals_context.app import ContextApp
+from annals_context.app_workers import WorkerKeyMissingError, run_worker
 from annals_context.settings import ContextSettings
 
 PEM = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -33,6 +34,18 @@ def serve() -> None:
     configure_logging("context", settings.server.log_level)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(_serve(settings))
+
+
+@main.command()
+def work() -> None:
+    """Work off background jobs until SIGTERM, without serving; then give back what is not done."""
+    settings = load_settings(ContextSettings)
+    configure_logging("context-worker", settings.server.log_level)
+    try:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(until_signal(run_worker(settings)))
+    except WorkerKeyMissingError as error:
+        sys.exit(str(error))
 
 
 @main.command(name="probe")

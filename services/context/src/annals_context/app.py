@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import AsyncExitStack
 
 import grpc
@@ -14,20 +15,34 @@ from annals.context.v1 import (
     summarization_service_pb2_grpc,
 )
 from annals_common.channels import open_aio_channel
+from annals_common.code_version import code_version
 from annals_common.composition import compose
 from annals_common.errors import DependencyUnavailableError
 from annals_common.health import probed
 from annals_common.metrics import serving_metrics
 from annals_common.server import RunningServer, ServiceSpec, start_server
-from annals_context.app_summaries import summary_use_cases
-from annals_context.clients.counters import counter_for
+from annals_context.app_summaries import SummaryUseCases, summary_use_cases
+from annals_context.clients.context_bodies import Bodies
+from annals_context.clients.counters import count_in, counter_for
+from annals_context.clients.shared_contexts import GrpcSharedContexts
 from annals_context.clients.storage import GrpcStorage
-from annals_context.commands.preparing import PrepareContext
+from annals_context.commands.across import GetContextFromAllConversations
+from annals_context.commands.cache_options import CacheOptions
+from annals_context.commands.cached_preparing import CachedContexts
+from annals_context.commands.drilling import DrillDown
+from annals_context.commands.fallbacks import TolerantStorage, WithFallbacks
+from annals_context.commands.preparing import PrepareContext, Prepared
+from annals_context.commands.retrieving import Retrieval
+from annals_context.commands.snippets import GetRelevantSnippets
+from annals_context.commands.view_tokens import ViewTokens
+from annals_context.commands.whole_events import SearchAndRetrieve
 from annals_context.handlers.access import KnownCallers, authenticated
 from annals_context.handlers.context import ContextHandler
 from annals_context.handlers.formats import FormatHandler
+from annals_context.handlers.retrieval import RetrievalHandler
 from annals_context.handlers.summaries import ContextSummaryHandler, SummarizationHandler
-from annals_context.settings import ContextSettings
+from annals_context.handlers.views import ViewsHandler
+from annals_context.settings import CacheSettings, ContextSettings
 
 SERVICES = tuple(
     f"annals.context.v1.{name}Service" for name in ("Context", "Format", "Summarization")
@@ -59,7 +74,15 @@ class ContextApp:
         channel = open_aio_channel(self._settings.storage_address, credentials)
         self._stack.push_async_callback(channel.close, None)
         self._stack.enter_context(serving_metrics(server.metrics_address))
-        self._server = await start_server(_service_spec(channel, self._settings), server, health)
+        storage = GrpcStorage(channel)
+        prepare = WithFallbacks(PrepareContext(TolerantStorage(storage), counter_for))
+        contexts = _contexts(channel, prepare, self._settings.cache)
+        self._stack.push_async_callback(contexts.close)
+        summaries = summary_use_cases(channel, self._settings.summaries)
+        parts = _context_parts(storage, prepare, contexts, self._settings)
+        own = ContextSummaryHandler(summaries.get_context_summary)
+        spec = _service_spec(channel, storage, (*parts, own), summaries)
+        self._server = await start_server(spec, server, health)
         self._stack.push_async_callback(self._server.drain)
 
     async def stop(self) -> None:
@@ -67,14 +90,25 @@ class ContextApp:
         await self._stack.aclose()
 
 
-def _service_spec(channel: grpc.aio.Channel, settings: ContextSettings) -> ServiceSpec:
-    storage = GrpcStorage(channel)
-    summaries = summary_use_cases(channel, settings.summaries)
-    servicer = compose(
-        context_service_pb2_grpc.ContextServiceServicer,
-        ContextHandler(PrepareContext(storage, counter_for)),
-        ContextSummaryHandler(summaries.get_context_summary),
+def _contexts(
+    channel: grpc.aio.Channel, prepare: WithFallbacks, settings: CacheSettings
+) -> CachedContexts:
+    return CachedContexts(
+        prepare,
+        GrpcSharedContexts(channel),
+        Bodies(Prepared),
+        count_in,
+        CacheOptions(**dict(settings), code_version=code_version("annals_context")),
     )
+
+
+def _service_spec(
+    channel: grpc.aio.Channel,
+    storage: GrpcStorage,
+    parts: Iterable[object],
+    summaries: SummaryUseCases,
+) -> ServiceSpec:
+    servicer = compose(context_service_pb2_grpc.ContextServiceServicer, *parts)
 
     def register(server: grpc.aio.Server) -> None:
         context_service_pb2_grpc.add_ContextServiceServicer_to_server(servicer, server)
@@ -89,6 +123,26 @@ def _service_spec(channel: grpc.aio.Channel, settings: ContextSettings) -> Servi
         await _check_storage(channel)
 
     return ServiceSpec(SERVICES, register, [authenticated(KnownCallers(storage))], check)
+
+
+def _context_parts(
+    storage: GrpcStorage,
+    prepare: WithFallbacks,
+    contexts: CachedContexts,
+    settings: ContextSettings,
+) -> Iterable[object]:
+    """Return what ContextService is made of."""
+    lifetime_seconds = settings.view_lifetime_seconds
+    tokens = ViewTokens(settings.view_key_bytes, lifetime_seconds=lifetime_seconds)
+    drill = DrillDown(storage, prepare, tokens)
+    retrieval = Retrieval(storage, counter_for)
+    yield ContextHandler(contexts, drill)
+    yield ViewsHandler(drill)
+    yield RetrievalHandler(
+        GetRelevantSnippets(retrieval),
+        SearchAndRetrieve(retrieval),
+        GetContextFromAllConversations(retrieval),
+    )
 
 
 async def _check_storage(channel: grpc.aio.Channel) -> None:

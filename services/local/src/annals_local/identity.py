@@ -25,7 +25,8 @@ SYSTEM_PROMPT = (
 class Identity:
     """Who acts. Ids and `api_key` are empty until storage has made them.
 
-    `secrets_key`: what storage encrypts signing secrets with, 32 bytes in base64url.
+    `worker_key`: what background work leases its jobs by. `secrets_key`: what storage encrypts
+    signing secrets with, 32 bytes in base64url; `view_key`: what context seals views with.
     """
 
     admin_key: str
@@ -33,19 +34,31 @@ class Identity:
     agent_id: str = ""
     api_key: str = ""
     secrets_key: str = ""
+    worker_key: str = ""
+    view_key: str = ""
 
     @property
     def admin_key_sha256(self) -> str:
         """What storage is told of the admin key."""
-        return hashlib.sha256(self.admin_key.encode()).hexdigest()
+        return _sha256(self.admin_key)
+
+    @property
+    def worker_key_sha256(self) -> str:
+        """What storage is told of the worker key."""
+        return _sha256(self.worker_key)
 
 
 def load_identity(path: Path) -> Identity:
     """Read the file, or begin one with keys of its own. What an older one lacks is added."""
     noted = Identity(**{"admin_key": secrets.token_urlsafe(32), **read_json(path)})
-    if noted.secrets_key:
+    if noted.secrets_key and noted.worker_key and noted.view_key:
         return noted
-    identity = replace(noted, secrets_key=secrets.token_urlsafe(32))
+    identity = replace(
+        noted,
+        secrets_key=noted.secrets_key or secrets.token_urlsafe(32),
+        worker_key=noted.worker_key or secrets.token_urlsafe(32),
+        view_key=noted.view_key or secrets.token_urlsafe(32),
+    )
     write_private_json(path, asdict(identity))
     return identity
 
@@ -57,6 +70,10 @@ async def ensure_tenant(path: Path, identity: Identity, storage: str) -> Identit
     made = await _make(identity, storage)
     write_private_json(path, asdict(made))
     return made
+
+
+def _sha256(secret: str) -> str:
+    return hashlib.sha256(secret.encode()).hexdigest()
 
 
 async def _is_known(identity: Identity, storage: str) -> bool:

@@ -21,6 +21,7 @@ from annals_common.settings import describe_settings, load_settings
 from annals_common.tokenizers import EncodingUnavailableError
 from annals_storage.app import StorageApp, run_indexer
 from annals_storage.app_adapters import admin_database, open_adapters
+from annals_storage.app_background import jobs_command
 from annals_storage.app_lifecycle import lifecycle, open_cold_storage
 from annals_storage.app_rebuild import rebuild_command, summary, verify_generations
 from annals_storage.cold.objects import ColdStorageUrlError
@@ -266,6 +267,7 @@ async def _as_coroutine(
 
 
 main.add_command(rebuild_command(_run))
+main.add_command(jobs_command(_run))
 
 if __name__ == "__main__":
     main()

@@ -18,6 +18,7 @@ from annals_storage.app_services import service_spec
 from annals_storage.cold.warmed import warmed
 from annals_storage.commands.grouping import GroupCommit
 from annals_storage.commands.growth import GrowthAlert
+from annals_storage.commands.job_metrics import measure_jobs
 from annals_storage.commands.notifying import NotifyingAppends
 from annals_storage.commands.search_log import SearchLog
 from annals_storage.indexer.drift import DriftCheck
@@ -26,6 +27,7 @@ from annals_storage.indexer.live import LiveMirror
 from annals_storage.indexer.stages import staged
 from annals_storage.indexer.worker import Indexer, measure
 from annals_storage.postgres.appends import PostgresAppends
+from annals_storage.postgres.jobs import PostgresJobs
 from annals_storage.postgres.outbox import PostgresOutbox
 from annals_storage.postgres.pool_metrics import PoolCollector
 from annals_storage.postgres.search_log import PostgresSearchLog
@@ -66,6 +68,8 @@ class StorageApp:
         else:
             measuring = asyncio.create_task(measure(outbox))
             self._stack.push_async_callback(cancelled, measuring)
+        counting = asyncio.create_task(measure_jobs(PostgresJobs(adapters.database)))
+        self._stack.push_async_callback(cancelled, counting)
         alert = GrowthAlert(large_events=self._settings.large_conversation_events)
         live = await open_live(self._settings, self._stack)
         appends = NotifyingAppends(PostgresAppends(adapters.database), live.notifications)

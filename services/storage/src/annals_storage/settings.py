@@ -12,6 +12,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from annals_common.keys import key_from
 from annals_common.settings import ServerSettings
+from annals_storage.domain.context_cache import CacheLimits
 from annals_storage.embedding.bm25 import AUTO, fallback_language
 from annals_storage.embedding.minilm import MODEL_NAME
 
@@ -37,6 +38,9 @@ class StorageSettings(BaseSettings):
     database_max_connections: int = Field(10, ge=1, le=1000, description="size of the pool")
     statement_timeout_ms: int = Field(30_000, ge=100, description="longest statement")
     admin_key_sha256: str = Field("", description="hex SHA-256 of the installation's admin key")
+    worker_key_sha256: str = Field(
+        "", description="hex SHA-256 of the key that background workers lease jobs by"
+    )
     secrets_key: SecretStr = Field(
         SecretStr(""), description="32 bytes in base64url; encrypts what tenants' tokens rest on"
     )
@@ -77,6 +81,15 @@ class StorageSettings(BaseSettings):
     cold_storage_options: SecretStr = Field(
         SecretStr("{}"), description="JSON object: what fsspec needs besides, as keys and endpoint"
     )
+    context_cache_ttl_seconds: float = Field(
+        3_600.0, gt=0, le=2_592_000, description="how long an assembled context is kept"
+    )
+    context_cache_body_bytes: int = Field(
+        262_144, ge=0, le=4_194_304, description="largest context kept, compressed; 0: none is"
+    )
+    context_cache_tenant_bytes: int = Field(
+        67_108_864, ge=0, description="of one tenant, compressed; the oldest go first"
+    )
     run_indexer: bool = Field(default=True, description="index in this process too")
     index_max_chunks_per_event: int = Field(
         512, ge=1, le=10_000, description="chunks embedded of one event; later words are left out"
@@ -90,7 +103,7 @@ class StorageSettings(BaseSettings):
             raise ValueError("is required: postgresql://annals_app:…@host/database")
         return value
 
-    @field_validator("admin_key_sha256")
+    @field_validator("admin_key_sha256", "worker_key_sha256")
     @classmethod
     def _check_hash(cls, value: str) -> str:
         if value and not _SHA256_HEX.fullmatch(value):
@@ -131,6 +144,15 @@ class StorageSettings(BaseSettings):
         return self
 
     @property
+    def context_cache_limits(self) -> CacheLimits:
+        """How much of assembled contexts is kept."""
+        return CacheLimits(
+            self.context_cache_ttl_seconds,
+            self.context_cache_body_bytes,
+            self.context_cache_tenant_bytes,
+        )
+
+    @property
     def cold_storage_arguments(self) -> dict[str, Any]:
         """The options of cold storage as arguments of the file system."""
         return dict(json.loads(self.cold_storage_options.get_secret_value()))
@@ -140,6 +162,11 @@ class StorageSettings(BaseSettings):
         """The key as bytes, or None when there is none."""
         encoded = self.secrets_key.get_secret_value()
         return key_from(encoded) if encoded else None
+
+    @property
+    def worker_key_hash(self) -> bytes | None:
+        """The hash as bytes, or None when there is no worker key."""
+        return bytes.fromhex(self.worker_key_sha256) if self.worker_key_sha256 else None
 
     @property
     def admin_key_hash(self) -> bytes | None:

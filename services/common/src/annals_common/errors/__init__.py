@@ -6,6 +6,7 @@ Handlers and commands raise these; one interceptor turns them into a
 
 from annals_common.errors.access import (
     CredentialsInvalidError,
+    JobLeaseLostError,
     NotConfiguredError,
     ProviderLogsDisabledError,
     ScopeMissingError,
@@ -66,6 +67,7 @@ __all__ = [
     "FieldViolation",
     "IdempotencyKeyReusedError",
     "ImportInvalidError",
+    "JobLeaseLostError",
     "LimitExceededError",
     "NotConfiguredError",
     "OverloadedError",

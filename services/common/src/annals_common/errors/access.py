@@ -88,3 +88,16 @@ class NotConfiguredError(AnnalsError):
         super().__init__(
             f"the server runs without {setting}; set it first", metadata={"setting": setting}
         )
+
+
+class JobLeaseLostError(AnnalsError):
+    """The lease of a job ended; nothing was written."""
+
+    code = grpc.StatusCode.ABORTED
+    reason = "JOB_LEASE_LOST"
+
+    def __init__(self, conversation_id: str, kind: str) -> None:
+        super().__init__(
+            f"the lease of {kind} of conversation {conversation_id} ended; leave it to others",
+            metadata={"conversation_id": conversation_id, "kind": kind},
+        )

@@ -11,6 +11,7 @@ from annals_common.errors import CredentialsInvalidError, FieldInvalidError
 from annals_common.principal import EndUser, Principal
 from annals_storage.commands.end_users import NOBODY, EndUserClaim, IdentifyEndUser
 from annals_storage.commands.remembering import Remembering, utc_now
+from annals_storage.commands.worker_credentials import WorkerCredentials
 from annals_storage.domain.ownership import EndUserMode
 from annals_storage.domain.tenancy import Credential, hash_secret, tenant_of_secret
 from annals_storage.ports.tenancy import TenantStore
@@ -23,11 +24,12 @@ class Authenticate:
         self,
         tenants: TenantStore,
         identify: IdentifyEndUser,
+        workers: WorkerCredentials,
         *,
         admin_key_hash: bytes | None,
         now: Callable[[], datetime] = utc_now,
     ) -> None:
-        self._tenants, self._identify = tenants, identify
+        self._tenants, self._identify, self._workers = tenants, identify, workers
         self._admin_key_hash = admin_key_hash
         self._now = now
         self._credentials = Remembering(self._lookup, now=now)
@@ -37,12 +39,16 @@ class Authenticate:
     ) -> Principal:
         """Return who calls `method`. The claim is read once the key is known to be good.
 
-        Raises CredentialsInvalidError, alike for every kind of wrong key; for a wrong end
-        user FieldInvalidError, UserTokenInvalidError or UserTokenRequiredError.
+        Raises CredentialsInvalidError, alike for every kind of wrong key; ScopeMissingError for
+        what is no worker's to call; for a wrong end user FieldInvalidError, UserTokenInvalidError
+        or UserTokenRequiredError.
         """
         key_hash = hash_secret(secret)
         if self._admin_key_hash and hmac.compare_digest(key_hash, self._admin_key_hash):
             return _administrator(claim())
+        if self._workers.are(secret):
+            _refuse_end_user(claim())
+            return await self._workers(secret, method)
         tenant_id = tenant_of_secret(secret)
         if tenant_id is None:
             raise CredentialsInvalidError
@@ -89,6 +95,10 @@ class Authenticate:
 
 
 def _administrator(claim: EndUserClaim) -> Principal:
+    _refuse_end_user(claim)
+    return Principal(tenant_id=None)
+
+
+def _refuse_end_user(claim: EndUserClaim) -> None:
     if claim != NOBODY:
         raise FieldInvalidError(claim.fields[0], "needs a tenant's key")
-    return Principal(tenant_id=None)

@@ -16,10 +16,17 @@ from annals_common.errors import (
     UserTokenRequiredError,
 )
 from annals_common.interceptors.chain import Call, Middleware
-from annals_common.principal import Principal, Scope, current_principal, set_current_principal
+from annals_common.principal import (
+    JobLease,
+    Principal,
+    Scope,
+    current_principal,
+    set_current_principal,
+)
 from annals_common.validation import require_uuid
 from annals_storage.commands.authentication import Authenticate
 from annals_storage.commands.end_users import USER_KEY
+from annals_storage.domain.jobs import JobKind
 from annals_storage.domain.ownership import EndUserMode, reaches
 from annals_storage.handlers.end_users import claimed_end_user
 from annals_storage.ports.ownership import OwnerStore
@@ -146,6 +153,24 @@ def require_installation_admin(method: str) -> None:
         raise ScopeMissingError(method, "the installation's admin key")
 
 
+def require_worker(method: str) -> None:
+    """Raises ScopeMissingError unless the caller holds the installation's worker key."""
+    if not current_principal().is_worker:
+        raise ScopeMissingError(method, "the installation's worker key")
+
+
+def leased_job(method: str, kind: JobKind | None = None) -> tuple[UUID, JobLease]:
+    """Return the tenant and the lease by which a worker calls. Raises ScopeMissingError unless
+    it is that of a job, and of this kind if one is given.
+    """
+    principal = current_principal()
+    if principal.job is None or principal.tenant_id is None:
+        raise ScopeMissingError(method, "the token of a leased job")
+    if kind is not None and principal.job.kind != kind:
+        raise ScopeMissingError(method, f"the token of a job of the kind {kind.upper()}")
+    return principal.tenant_id, principal.job
+
+
 def administered_tenant(method: str, tenant_id: str) -> UUID:
     """Return the tenant to administer: the admin names it, a tenant's key implies it."""
     return _chosen_tenant(method, tenant_id, frozenset({Scope.TENANT_ADMIN}))
@@ -168,9 +193,9 @@ def readable_tenant(method: str, tenant_id: str) -> UUID:
 
 def _chosen_tenant(method: str, tenant_id: str, scopes: frozenset[Scope]) -> UUID:
     principal = current_principal()
-    if principal.tenant_id is None:
+    if principal.is_admin:
         return require_uuid(tenant_id, "tenant_id")
-    if acts_for_end_user(principal) or not principal.scopes & scopes:
+    if principal.tenant_id is None or acts_for_end_user(principal) or not principal.scopes & scopes:
         raise ScopeMissingError(method, " or ".join(sorted(scope.upper() for scope in scopes)))
     if tenant_id and tenant_id.lower() != str(principal.tenant_id):
         raise FieldInvalidError("tenant_id", "must be empty with a tenant's key", tenant_id)

@@ -17,9 +17,9 @@ from annals_common.errors import (
     DependencyUnavailableError,
     EngineUnavailableError,
 )
+from annals_common.failures import without_content
 from annals_storage.domain.indexing import OutboxEntry, OutboxKind, OutboxTotals
 from annals_storage.indexer.drift import DriftCheck
-from annals_storage.indexer.failures import without_content
 from annals_storage.indexer.leases import LEASE, Leases
 from annals_storage.indexer.live import LiveMirror
 from annals_storage.indexer.metrics import (

@@ -114,6 +114,7 @@ class PostgresErasure:
             await tx.run(sql("erase_lock"), params)
             await _erase_events(tx, receipt_id, params)
             await _lock_search_log(tx, tenant_id)
+            await tx.run(sql("erase_jobs"), params)
             [counts] = await tx.run(sql("erase_conversation"), params)
             await _add(tx, tenant_id, receipt_id, counts)
 

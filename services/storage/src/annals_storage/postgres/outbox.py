@@ -25,7 +25,8 @@ from annals_storage.domain.indexing import (
     StoredEmbedding,
 )
 from annals_storage.postgres.database import Database, Params, Rows, Statement, sql
-from annals_storage.postgres.rows import array_text, event_from
+from annals_storage.postgres.jobs import enqueued
+from annals_storage.postgres.rows import array_text, indexable_from
 
 MAX_ATTEMPTS = 10
 
@@ -114,7 +115,7 @@ class PostgresOutbox:
         """Return the events as they are now, by id; unknown ones are missing."""
         params = {"tenant_id": tenant_id, "event_ids": list(event_ids)}
         [rows] = await self._database.run(tenant_id, (sql("get_indexable"), params))
-        return {row["event_id"]: _indexable_from(row) for row in rows}
+        return {row["event_id"]: indexable_from(row) for row in rows}
 
     async def get_known_chunks(
         self,
@@ -238,13 +239,17 @@ class PostgresOutbox:
         )
 
     async def acknowledge(self, owner: str, entries: Sequence[OutboxEntry]) -> None:
-        """Remove what is done. `entries` are of one tenant.
+        """Remove what is done. `entries` are of one tenant. Their conversations' jobs become due.
 
         Entries that changed meanwhile stay; entries whose lease was lost are mirrored again.
         """
         tenant_id = entries[0].tenant_id
         params = {"owner": owner, **_columns(entries)}
-        [rows] = await self._settle(tenant_id, (sql("acknowledge"), params))
+        conversations = {e.conversation_id for e in entries if e.kind is not OutboxKind.MEMORY}
+        # Jobs first, as an erasure has it: their locks are taken in one order.
+        _, rows = await self._settle(
+            tenant_id, enqueued(tenant_id, conversations), (sql("acknowledge"), params)
+        )
         done = {row["key"] for row in rows}
         if lost := [entry for entry in entries if entry.key not in done]:
             again = {"owner": owner, **_columns(lost)}
@@ -293,14 +298,3 @@ def _failure(owner: str, entry: OutboxEntry, error: str) -> Statement:
         "max_attempts": MAX_ATTEMPTS,
     }
     return sql("fail_outbox"), params
-
-
-def _indexable_from(row: dict[str, Any]) -> IndexableEvent:
-    return IndexableEvent(
-        event=event_from(row),
-        deleted=row["deleted"],
-        current=row["current"],
-        agent_id=row["agent_id"],
-        user_id=row["user_id"],
-        session_id=row["session_id"],
-    )

@@ -147,6 +147,141 @@ CREATE FUNCTION annals.forked_event_id(p_conversation uuid, p_event uuid) RETURN
 
 ALTER FUNCTION annals.forked_event_id(p_conversation uuid, p_event uuid) OWNER TO annals_owner;
 
+CREATE TABLE annals.jobs (
+    tenant_id uuid NOT NULL,
+    subject uuid NOT NULL,
+    kind text NOT NULL,
+    generation bigint DEFAULT 1 NOT NULL,
+    attempts integer DEFAULT 0 NOT NULL,
+    enqueued_at timestamp with time zone DEFAULT now() NOT NULL,
+    available_at timestamp with time zone DEFAULT now() NOT NULL,
+    lease_owner text,
+    lease_hash bytea,
+    leased_until timestamp with time zone,
+    parked_at timestamp with time zone,
+    last_error text,
+    CONSTRAINT jobs_kind_check CHECK ((kind = ANY (ARRAY['topics'::text, 'summaries'::text])))
+)
+WITH (fillfactor='70', autovacuum_vacuum_scale_factor='0.02');
+
+ALTER TABLE ONLY annals.jobs FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE annals.jobs OWNER TO annals_owner;
+
+CREATE FUNCTION annals.job_totals() RETURNS TABLE(kind text, pending bigint, parked bigint, lag_seconds double precision)
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'annals', 'pg_temp'
+    BEGIN ATOMIC
+ SELECT j.kind,
+     count(*) FILTER (WHERE (j.parked_at IS NULL)) AS count,
+     count(*) FILTER (WHERE (j.parked_at IS NOT NULL)) AS count,
+     COALESCE(EXTRACT(epoch FROM (clock_timestamp() - min(j.enqueued_at) FILTER (WHERE (j.parked_at IS NULL)))), (0)::numeric) AS "coalesce"
+    FROM annals.jobs j
+   GROUP BY j.kind;
+END;
+
+ALTER FUNCTION annals.job_totals() OWNER TO annals_owner;
+
+CREATE FUNCTION annals.lease_jobs(p_owner text, p_kinds text[], p_limit integer, p_lease interval, p_max_attempts integer) RETURNS TABLE(tenant_id uuid, subject uuid, kind text, generation bigint, attempts integer, leased_until timestamp with time zone, secret bytea)
+    LANGUAGE sql SECURITY DEFINER
+    SET search_path TO 'annals', 'pg_temp'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    SET enable_seqscan TO 'off'
+    BEGIN ATOMIC
+ WITH RECURSIVE waiting(tenant_id) AS (
+         ( SELECT f.tenant_id
+            FROM annals.jobs f
+           WHERE (f.parked_at IS NULL)
+           ORDER BY f.tenant_id
+          LIMIT 1)
+         UNION ALL
+          SELECT ( SELECT n.tenant_id
+                    FROM annals.jobs n
+                   WHERE ((n.parked_at IS NULL) AND (n.tenant_id > w.tenant_id))
+                   ORDER BY n.tenant_id
+                  LIMIT 1) AS tenant_id
+            FROM waiting w
+           WHERE (w.tenant_id IS NOT NULL)
+         ), served AS MATERIALIZED (
+          SELECT w.tenant_id
+            FROM waiting w
+           WHERE ((w.tenant_id IS NOT NULL) AND (EXISTS ( SELECT
+                    FROM annals.jobs d
+                   WHERE ((d.parked_at IS NULL) AND (d.tenant_id = w.tenant_id) AND (d.kind = ANY (lease_jobs.p_kinds)) AND (d.available_at <= clock_timestamp()) AND ((d.leased_until IS NULL) OR (d.leased_until <= clock_timestamp()))))))
+           ORDER BY (random())
+          LIMIT lease_jobs.p_limit
+         ), part AS MATERIALIZED (
+          SELECT (GREATEST((1)::bigint, (lease_jobs.p_limit / GREATEST((1)::bigint, count(*)))))::integer AS jobs
+            FROM served
+         ), due AS MATERIALIZED (
+          SELECT d.tenant_id,
+             d.subject,
+             d.kind,
+             (d.attempts >= lease_jobs.p_max_attempts) AS is_over,
+             (uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())) AS secret
+            FROM (served s
+              CROSS JOIN LATERAL ( SELECT c.tenant_id,
+                     c.subject,
+                     c.kind,
+                     c.attempts
+                    FROM annals.jobs c
+                   WHERE ((c.parked_at IS NULL) AND (c.tenant_id = s.tenant_id) AND (c.kind = ANY (lease_jobs.p_kinds)) AND (c.available_at <= clock_timestamp()) AND ((c.leased_until IS NULL) OR (c.leased_until <= clock_timestamp())))
+                   ORDER BY c.available_at
+                  LIMIT ( SELECT part.jobs
+                            FROM part)
+                  FOR UPDATE OF c SKIP LOCKED) d)
+          LIMIT lease_jobs.p_limit
+         ), leased AS (
+          UPDATE annals.jobs j SET attempts =
+                 CASE
+                     WHEN due.is_over THEN j.attempts
+                     ELSE (j.attempts + 1)
+                 END, lease_owner =
+                 CASE
+                     WHEN due.is_over THEN NULL::text
+                     ELSE lease_jobs.p_owner
+                 END, lease_hash =
+                 CASE
+                     WHEN due.is_over THEN NULL::bytea
+                     ELSE sha256(due.secret)
+                 END, leased_until =
+                 CASE
+                     WHEN due.is_over THEN NULL::timestamp with time zone
+                     ELSE (clock_timestamp() + lease_jobs.p_lease)
+                 END, parked_at =
+                 CASE
+                     WHEN due.is_over THEN clock_timestamp()
+                     ELSE NULL::timestamp with time zone
+                 END, last_error =
+                 CASE
+                     WHEN due.is_over THEN 'the worker ended without a word'::text
+                     ELSE j.last_error
+                 END
+            FROM due
+           WHERE ((j.tenant_id = due.tenant_id) AND (j.subject = due.subject) AND (j.kind = due.kind))
+           RETURNING j.tenant_id,
+             j.subject,
+             j.kind,
+             j.generation,
+             j.attempts,
+             j.leased_until,
+             due.secret,
+             j.parked_at
+         )
+  SELECT l.tenant_id,
+     l.subject,
+     l.kind,
+     l.generation,
+     l.attempts,
+     l.leased_until,
+     l.secret
+    FROM leased l
+   WHERE (l.parked_at IS NULL);
+END;
+
+ALTER FUNCTION annals.lease_jobs(p_owner text, p_kinds text[], p_limit integer, p_lease interval, p_max_attempts integer) OWNER TO annals_owner;
+
 CREATE TABLE annals.outbox (
     tenant_id uuid NOT NULL,
     kind text NOT NULL,
@@ -611,6 +746,27 @@ ALTER TABLE ONLY annals.cold_segments FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE annals.cold_segments OWNER TO annals_owner;
 
+CREATE UNLOGGED TABLE annals.context_cache (
+    tenant_id uuid NOT NULL,
+    conversation_id uuid NOT NULL,
+    request_digest bytea NOT NULL,
+    state bytea NOT NULL,
+    context_version text NOT NULL,
+    body bytea NOT NULL,
+    body_bytes integer NOT NULL,
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    CONSTRAINT context_cache_body_bytes_check CHECK ((body_bytes > 0)),
+    CONSTRAINT context_cache_context_version_check CHECK (((char_length(context_version) >= 1) AND (char_length(context_version) <= 64))),
+    CONSTRAINT context_cache_request_digest_check CHECK ((octet_length(request_digest) = 32)),
+    CONSTRAINT context_cache_state_check CHECK ((octet_length(state) = 32))
+);
+ALTER TABLE ONLY annals.context_cache ALTER COLUMN body SET STORAGE EXTERNAL;
+
+ALTER TABLE ONLY annals.context_cache FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE annals.context_cache OWNER TO annals_owner;
+
 CREATE TABLE annals.conversations (
     tenant_id uuid NOT NULL,
     conversation_id uuid NOT NULL,
@@ -961,6 +1117,9 @@ ALTER TABLE ONLY annals.chunks
 ALTER TABLE ONLY annals.cold_segments
     ADD CONSTRAINT cold_segments_pkey PRIMARY KEY (tenant_id, segment_id);
 
+ALTER TABLE ONLY annals.context_cache
+    ADD CONSTRAINT context_cache_pkey PRIMARY KEY (tenant_id, conversation_id, request_digest, state);
+
 ALTER TABLE ONLY annals.conversations
     ADD CONSTRAINT conversations_pkey PRIMARY KEY (tenant_id, conversation_id);
 
@@ -975,6 +1134,9 @@ ALTER TABLE ONLY annals.events
 
 ALTER TABLE ONLY annals.fork_requests
     ADD CONSTRAINT fork_requests_pkey PRIMARY KEY (tenant_id, conversation_id, request_id);
+
+ALTER TABLE ONLY annals.jobs
+    ADD CONSTRAINT jobs_pkey PRIMARY KEY (tenant_id, subject, kind);
 
 ALTER TABLE ONLY annals.memories
     ADD CONSTRAINT memories_pkey PRIMARY KEY (tenant_id, memory_id);
@@ -1041,6 +1203,8 @@ CREATE INDEX chunks_by_terms ON annals.chunks USING gin (terms) WITH (fastupdate
 
 CREATE INDEX cold_segments_by_conversation ON annals.cold_segments USING btree (tenant_id, conversation_id);
 
+CREATE INDEX context_cache_by_age ON annals.context_cache USING btree (tenant_id, created_at) INCLUDE (body_bytes);
+
 CREATE INDEX conversations_by_activity ON annals.conversations USING btree (tenant_id, active_at);
 
 CREATE INDEX conversations_by_agent ON annals.conversations USING btree (tenant_id, agent_id, active_at) WHERE (agent_id IS NOT NULL);
@@ -1068,6 +1232,10 @@ CREATE INDEX events_by_tool_call ON annals.events USING btree (tenant_id, conver
 CREATE UNIQUE INDEX events_by_turn ON annals.events USING btree (tenant_id, conversation_id, turn_id, branch) WHERE (turn_id IS NOT NULL);
 
 CREATE INDEX events_gone ON annals.events USING btree (tenant_id, event_id) WHERE ((deleted_at IS NOT NULL) OR (erased_at IS NOT NULL));
+
+CREATE INDEX jobs_by_turn ON annals.jobs USING btree (tenant_id, available_at) WHERE (parked_at IS NULL);
+
+CREATE INDEX jobs_parked ON annals.jobs USING btree (tenant_id, parked_at, subject) WHERE (parked_at IS NOT NULL);
 
 CREATE INDEX memories_by_conversation ON annals.memories USING btree (tenant_id, conversation_id, created_at);
 
@@ -1125,6 +1293,9 @@ ALTER TABLE ONLY annals.api_keys
 ALTER TABLE ONLY annals.attachments
     ADD CONSTRAINT attachments_tenant_id_conversation_id_fkey FOREIGN KEY (tenant_id, conversation_id) REFERENCES annals.conversations(tenant_id, conversation_id);
 
+ALTER TABLE ONLY annals.context_cache
+    ADD CONSTRAINT context_cache_tenant_id_conversation_id_fkey FOREIGN KEY (tenant_id, conversation_id) REFERENCES annals.conversations(tenant_id, conversation_id);
+
 ALTER TABLE ONLY annals.conversations
     ADD CONSTRAINT conversations_tenant_id_agent_id_fkey FOREIGN KEY (tenant_id, agent_id) REFERENCES annals.agents(tenant_id, agent_id);
 
@@ -1166,6 +1337,8 @@ ALTER TABLE annals.chunks ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE annals.cold_segments ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE annals.context_cache ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE annals.conversations ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE annals.erasure_receipts ENABLE ROW LEVEL SECURITY;
@@ -1173,6 +1346,8 @@ ALTER TABLE annals.erasure_receipts ENABLE ROW LEVEL SECURITY;
 ALTER TABLE annals.events ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE annals.fork_requests ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE annals.jobs ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE annals.memories ENABLE ROW LEVEL SECURITY;
 
@@ -1183,6 +1358,8 @@ ALTER TABLE annals.observations ENABLE ROW LEVEL SECURITY;
 ALTER TABLE annals.outbox ENABLE ROW LEVEL SECURITY;
 
 CREATE POLICY owner_erases ON annals.observations TO annals_owner USING ((tenant_id = annals.current_tenant()));
+
+CREATE POLICY owner_functions ON annals.jobs TO annals_owner USING (true) WITH CHECK (true);
 
 CREATE POLICY owner_functions ON annals.outbox TO annals_owner USING (true) WITH CHECK (true);
 
@@ -1224,6 +1401,8 @@ CREATE POLICY tenant_isolation ON annals.chunks TO annals_app USING ((tenant_id 
 
 CREATE POLICY tenant_isolation ON annals.cold_segments TO annals_app USING ((tenant_id = annals.current_tenant())) WITH CHECK ((tenant_id = annals.current_tenant()));
 
+CREATE POLICY tenant_isolation ON annals.context_cache TO annals_app USING ((tenant_id = annals.current_tenant())) WITH CHECK ((tenant_id = annals.current_tenant()));
+
 CREATE POLICY tenant_isolation ON annals.conversations TO annals_app USING ((tenant_id = annals.current_tenant())) WITH CHECK ((tenant_id = annals.current_tenant()));
 
 CREATE POLICY tenant_isolation ON annals.erasure_receipts TO annals_app USING ((tenant_id = annals.current_tenant())) WITH CHECK ((tenant_id = annals.current_tenant()));
@@ -1231,6 +1410,8 @@ CREATE POLICY tenant_isolation ON annals.erasure_receipts TO annals_app USING ((
 CREATE POLICY tenant_isolation ON annals.events TO annals_app USING ((tenant_id = annals.current_tenant())) WITH CHECK ((tenant_id = annals.current_tenant()));
 
 CREATE POLICY tenant_isolation ON annals.fork_requests TO annals_app USING ((tenant_id = annals.current_tenant())) WITH CHECK ((tenant_id = annals.current_tenant()));
+
+CREATE POLICY tenant_isolation ON annals.jobs TO annals_app USING ((tenant_id = annals.current_tenant())) WITH CHECK ((tenant_id = annals.current_tenant()));
 
 CREATE POLICY tenant_isolation ON annals.memories TO annals_app USING ((tenant_id = annals.current_tenant())) WITH CHECK ((tenant_id = annals.current_tenant()));
 
@@ -1284,6 +1465,14 @@ GRANT ALL ON FUNCTION annals.erase_observations(p_event_ids uuid[]) TO annals_ap
 REVOKE ALL ON FUNCTION annals.forget_observer(p_user_id text, p_session_ids text[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION annals.forget_observer(p_user_id text, p_session_ids text[]) TO annals_app;
 
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.jobs TO annals_app;
+
+REVOKE ALL ON FUNCTION annals.job_totals() FROM PUBLIC;
+GRANT ALL ON FUNCTION annals.job_totals() TO annals_app;
+
+REVOKE ALL ON FUNCTION annals.lease_jobs(p_owner text, p_kinds text[], p_limit integer, p_lease interval, p_max_attempts integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION annals.lease_jobs(p_owner text, p_kinds text[], p_limit integer, p_lease interval, p_max_attempts integer) TO annals_app;
+
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.outbox TO annals_app;
 
 REVOKE ALL ON FUNCTION annals.lease_lane(p_lane smallint, p_owner text, p_limit integer, p_lease interval, p_tenants integer) FROM PUBLIC;
@@ -1324,6 +1513,8 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.append_requests TO annals_app;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.attachments TO annals_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.cold_segments TO annals_app;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.context_cache TO annals_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.conversations TO annals_app;
 

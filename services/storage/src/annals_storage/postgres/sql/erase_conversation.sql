@@ -42,6 +42,10 @@ gone_search_log AS (
   DELETE FROM annals.search_log
   WHERE tenant_id = %(tenant_id)s AND conversation_id = %(conversation_id)s RETURNING 1
 ),
+gone_contexts AS (
+  DELETE FROM annals.context_cache
+  WHERE tenant_id = %(tenant_id)s AND conversation_id = %(conversation_id)s RETURNING 1
+),
 gone_segments AS (
   DELETE FROM annals.cold_segments
   WHERE tenant_id = %(tenant_id)s AND conversation_id = %(conversation_id)s RETURNING 1
@@ -84,6 +88,7 @@ SELECT (SELECT count(*) FROM gone_branches) AS branches,
        (SELECT count(*) FROM gone_usage) AS usage,
        (SELECT count(*) FROM gone_provider_logs) AS provider_logs,
        (SELECT count(*) FROM gone_search_log) AS search_log,
+       (SELECT count(*) FROM gone_contexts) AS cached_contexts,
        (SELECT count(*) FROM gone_segments) AS cold_segments,
        (SELECT count(*) FROM gone_summaries) AS summaries,
        (SELECT count(*) FROM gone_summary_runs) AS summary_runs,

@@ -11,6 +11,9 @@ SELECT (SELECT count(*) FROM annals.conversations
        (SELECT count(*) FROM annals.append_requests
         WHERE tenant_id = %(tenant_id)s AND conversation_id = %(conversation_id)s)
          AS append_requests,
+       (SELECT count(*) FROM annals.context_cache
+        WHERE tenant_id = %(tenant_id)s AND conversation_id = %(conversation_id)s)
+         AS cached_contexts,
        (SELECT count(*) FROM annals.fork_requests
         WHERE tenant_id = %(tenant_id)s
           AND (conversation_id = %(conversation_id)s

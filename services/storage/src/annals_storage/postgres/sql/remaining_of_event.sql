@@ -7,6 +7,11 @@ SELECT (SELECT count(*) FROM annals.events
         WHERE tenant_id = %(tenant_id)s AND event_id = %(event_id)s) AS observation_payloads,
        (SELECT count(*) FROM annals.chunks
         WHERE tenant_id = %(tenant_id)s AND event_id = %(event_id)s) AS chunks,
+       -- Those that were assembled without it may be there again.
+       (SELECT count(*) FROM annals.events AS e
+        JOIN annals.context_cache AS k USING (tenant_id, conversation_id)
+        WHERE e.tenant_id = %(tenant_id)s AND e.event_id = %(event_id)s
+          AND k.created_at <= e.erased_at) AS cached_contexts,
        (SELECT count(*) FROM annals.relationships
         WHERE tenant_id = %(tenant_id)s
           AND ((source_kind = 'event' AND source_id = %(event_id)s::text)

@@ -2,6 +2,7 @@ SELECT (SELECT count(*) FROM annals.agents WHERE tenant_id = %(tenant_id)s) AS a
        (SELECT count(*) FROM annals.api_keys WHERE tenant_id = %(tenant_id)s) AS api_keys,
        (SELECT count(*) FROM annals.append_requests WHERE tenant_id = %(tenant_id)s) AS append_requests,
        (SELECT count(*) FROM annals.attachments WHERE tenant_id = %(tenant_id)s) AS attachments,
+       (SELECT count(*) FROM annals.context_cache WHERE tenant_id = %(tenant_id)s) AS cached_contexts,
        (SELECT count(*) FROM annals.branches WHERE tenant_id = %(tenant_id)s) AS branches,
        (SELECT count(*) FROM annals.chunks WHERE tenant_id = %(tenant_id)s) AS chunks,
        (SELECT count(*) FROM annals.cold_segments WHERE tenant_id = %(tenant_id)s) AS cold_segments,

@@ -1,0 +1,1 @@
+"""Background work: leases jobs and runs the commands they stand for."""
