@@ -25,6 +25,7 @@ from annals_client.aio_nouns import (
     AsyncSigningKeys,
     AsyncSummaries,
     AsyncTenants,
+    AsyncTopics,
     AsyncUsage,
 )
 from annals_client.aio_transport import AsyncTransport
@@ -85,6 +86,7 @@ class AsyncAnnalsClient:
         self.jobs = AsyncJobs(self._transport)
         self.context = AsyncContext(self._transport)
         self.summaries = AsyncSummaries(self._transport)
+        self.topics = AsyncTopics(self._transport)
         self.formats = AsyncFormats(self._transport)
         self.health = AsyncHealth(self._transport)
 

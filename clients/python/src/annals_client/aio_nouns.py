@@ -240,6 +240,14 @@ class AsyncSummaries(AsyncNoun):
     delete = async_unary(_requests.summaries.delete)
 
 
+class AsyncTopics(AsyncNoun):
+    """What conversations are about."""
+
+    overview = async_unary(_requests.topics.overview)
+    cluster = async_unary(_requests.topics.cluster)
+    messages = async_listing(_requests.topics.messages)
+
+
 class AsyncFormats(AsyncNoun):
     """Providers' formats and token counts."""
 

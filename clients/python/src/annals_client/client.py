@@ -33,6 +33,7 @@ from annals_client.nouns import (
     SigningKeys,
     Summaries,
     Tenants,
+    Topics,
     Usage,
 )
 from annals_client.retry import RetryPolicy
@@ -85,6 +86,7 @@ class AnnalsClient:
         self.jobs = Jobs(self._transport)
         self.context = Context(self._transport)
         self.summaries = Summaries(self._transport)
+        self.topics = Topics(self._transport)
         self.formats = Formats(self._transport)
         self.health = Health(self._transport)
 

@@ -240,6 +240,14 @@ class Summaries(Noun):
     delete = unary(_requests.summaries.delete)
 
 
+class Topics(Noun):
+    """What conversations are about."""
+
+    overview = unary(_requests.topics.overview)
+    cluster = unary(_requests.topics.cluster)
+    messages = listing(_requests.topics.messages)
+
+
 class Formats(Noun):
     """Providers' formats and token counts."""
 

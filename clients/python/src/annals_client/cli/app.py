@@ -32,6 +32,7 @@ from annals_client.cli.state import make_state
 from annals_client.cli.status import status
 from annals_client.cli.summaries import summary
 from annals_client.cli.tenants import tenant
+from annals_client.cli.topics import topic
 from annals_client.cli.transfer import export, watch
 from annals_client.cli.turns import turn
 from annals_client.cli.usage import usage
@@ -125,14 +126,15 @@ for command in (
     search_log,
     index,
     jobs,
+    topic,
     context_command,
-    summary,
     expand,
     collapse,
     focus,
     snippets,
     retrieve,
     across,
+    summary,
     count_tokens,
     conversation,
     usage,

@@ -25,6 +25,7 @@ from annals_client.requests import (
     signing_keys,
     summaries,
     tenants,
+    topics,
     transfer,
     usage,
 )
@@ -54,6 +55,7 @@ __all__ = [
     "signing_keys",
     "summaries",
     "tenants",
+    "topics",
     "transfer",
     "usage",
 ]

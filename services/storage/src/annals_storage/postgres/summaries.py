@@ -34,6 +34,14 @@ _CURRENT_BRANCH = """
 SELECT current_branch FROM annals.conversations
 WHERE tenant_id = %(tenant_id)s AND conversation_id = %(conversation_id)s AND deleted_at IS NULL
 """
+# Contexts were made with it: see get_cached_context.sql.
+_COUNT_DELETION = """
+UPDATE annals.conversations AS c SET version = c.version + 1, updated_at = now()
+FROM annals.summaries AS s
+WHERE s.tenant_id = %(tenant_id)s AND s.summary_id = %(summary_id)s
+  AND c.tenant_id = %(tenant_id)s AND c.conversation_id = s.conversation_id
+  AND c.deleted_at IS NULL
+"""
 _DELETE = """
 DELETE FROM annals.summaries AS s
 USING annals.conversations AS c
@@ -116,7 +124,7 @@ class PostgresSummaries:
     async def delete(self, tenant_id: UUID, summary_id: UUID) -> bool:
         """Delete it for good."""
         params = {"tenant_id": tenant_id, "summary_id": summary_id}
-        [rows] = await self._database.run(tenant_id, (_DELETE, params))
+        _, rows = await self._database.run(tenant_id, (_COUNT_DELETION, params), (_DELETE, params))
         return bool(rows)
 
     async def runs(
