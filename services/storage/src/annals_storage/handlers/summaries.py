@@ -7,7 +7,7 @@ from uuid import UUID
 
 from annals.storage.v1 import summary_service_pb2 as pb
 from annals.storage.v1 import summary_service_pb2_grpc as pb_grpc
-from annals_common.errors import PageTokenInvalidError, ResourceNotFoundError
+from annals_common.errors import PageTokenInvalidError, ResourceNotFoundError, ScopeMissingError
 from annals_common.paging import (
     cut_page,
     decode_page_token,
@@ -15,6 +15,7 @@ from annals_common.paging import (
     encode_page_token,
     encode_time_cursor,
 )
+from annals_common.principal import current_principal
 from annals_common.validation import (
     bounded,
     check_count,
@@ -82,8 +83,16 @@ class SummaryHandler(pb_grpc.SummaryServiceServicer):
     ) -> pb.PutSummariesResponse:
         tenant_id = data_tenant("PutSummaries")
         conversation_id = require_uuid(request.conversation_id, "conversation_id")
+        held = current_principal().job
+        if held is not None and held.subject != conversation_id:
+            raise ScopeMissingError("PutSummaries", "the token of a job of that conversation")
         stored, run = await self._summaries.put(
-            tenant_id, conversation_id, _branch(request), new_summaries(request), new_run(request)
+            tenant_id,
+            conversation_id,
+            _branch(request),
+            new_summaries(request),
+            new_run(request),
+            held=held,
         )
         return pb.PutSummariesResponse(
             summaries=[_summary_message(item) for item in stored],

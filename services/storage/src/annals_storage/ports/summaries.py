@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 from uuid import UUID
 
+from annals_common.principal import JobLease
 from annals_storage.domain.summaries import (
     NewSummary,
     NewSummaryRun,
@@ -39,10 +40,13 @@ class SummaryStore(Protocol):
         branch: int | None,
         summaries: Sequence[NewSummary],
         run: NewSummaryRun | None,
+        *,
+        held: JobLease | None = None,
     ) -> tuple[list[Summary], SummaryRun | None]:
         """Store all of them and the run, or nothing; return them in order, without text.
 
-        Raises SummarySourceChangedError, and ResourceNotFoundError for a cited event.
+        `held`: the lease of the job that does it. Raises SummarySourceChangedError,
+        JobLeaseLostError, and ResourceNotFoundError for a cited event.
         """
 
     async def get(self, tenant_id: UUID, summary_id: UUID) -> Summary | None:

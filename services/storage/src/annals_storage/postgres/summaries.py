@@ -11,6 +11,7 @@ from uuid import UUID
 from psycopg.rows import DictRow
 
 from annals_common.errors import ResourceNotFoundError, SummarySourceChangedError
+from annals_common.principal import JobLease
 from annals_storage.domain.summaries import (
     MAX_RUNS,
     Citation,
@@ -26,6 +27,7 @@ from annals_storage.domain.summaries import (
 )
 from annals_storage.ports.paging import PageCursor
 from annals_storage.postgres.database import Database, Params, Transaction, sql
+from annals_storage.postgres.jobs import hold_lease
 from annals_storage.postgres.views import view_of
 
 _CURRENT_BRANCH = """
@@ -78,12 +80,17 @@ class PostgresSummaries:
         branch: int | None,
         summaries: Sequence[NewSummary],
         run: NewSummaryRun | None,
+        *,
+        held: JobLease | None = None,
     ) -> tuple[list[Summary], SummaryRun | None]:
         """Store all of them and the run, or nothing."""
         async with self._database.transaction(tenant_id) as transaction:
             # Edits and erasures take the same lock: what is looked at stays until it is stored.
             query = sql("lock_conversation")
             look = await _Look.begin(transaction, tenant_id, conversation_id, branch, query=query)
+            # After that lock, as appends do, which have jobs become due.
+            if held is not None:
+                await hold_lease(transaction, tenant_id, held)
             stored = await look.put(summaries) if summaries else []
             recorded = await look.record(run) if run else None
         return stored, recorded
