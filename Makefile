@@ -148,6 +148,10 @@ bench-quality: install ## Retrieval quality on LoCoMo and LongMemEval (DATA=path
 bench-topics: install ## Topics of LoCoMo, and clustering at 100,000 events (DATA=path), as JSON
 	python -m tests.bench.topics --data "$(DATA)" --events $(or $(EVENTS),100000)
 
+.PHONY: bench-cached-context
+bench-cached-context: install ## Contexts from the cache, and prefixes that stay (DATA=path), as JSON
+	python -m tests.bench.cached_context $(if $(DATA),--data "$(DATA)")
+
 .PHONY: bench-formats
 bench-formats: install ## Real agent runs to each provider's format and back (DATA=path), as JSON
 	python -m tests.bench.formats --data "$(DATA)"
@@ -160,6 +164,7 @@ bench: install ## Every bench with short settings, and what falls short (DATA=pa
 	python -m tests.bench.index --events 60 --rounds 3
 	python -m tests.bench.quality --data "$(DATA)" --dialogues 2 --questions 3
 	python -m tests.bench.formats --data "$(DATA)"
+	python -m tests.bench.cached_context --asks 100
 	python -m tests.bench.summary
 
 .PHONY: clean

@@ -18,14 +18,15 @@ from tests.bench.harness import Report
 from tests.unit.context.provider_checks import check_anthropic, check_gemini, check_responses
 
 from annals_context.domain.events import Event
-from annals_context.domain.formats.providers import PARSERS, RENDERERS, ProviderFormat
+from annals_context.domain.formats.providers import PARSERS, RENDERERS
+from annals_context.domain.model import PayloadFormat
 
 FILE = Path("trajectories") / "tau_airline_dev.json"
 EVERY = ">= 1"
 CHECKS = {
-    ProviderFormat.ANTHROPIC_MESSAGES: check_anthropic,
-    ProviderFormat.GEMINI_CONTENTS: check_gemini,
-    ProviderFormat.OPENAI_RESPONSES: check_responses,
+    PayloadFormat.ANTHROPIC_MESSAGES: check_anthropic,
+    PayloadFormat.GEMINI_CONTENTS: check_gemini,
+    PayloadFormat.OPENAI_RESPONSES: check_responses,
 }
 
 
@@ -39,7 +40,7 @@ def main(data: Path) -> None:
         report.write()
         return
     runs = [run["messages"] for run in json.loads((data / FILE).read_bytes())]
-    parse, render = PARSERS[ProviderFormat.OPENAI_CHAT], RENDERERS[ProviderFormat.OPENAI_CHAT]
+    parse, render = PARSERS[PayloadFormat.OPENAI_CHAT], RENDERERS[PayloadFormat.OPENAI_CHAT]
     parsed = [parse(json.dumps(messages)).events for messages in runs]
     equal = [
         json.loads(render(events).payload) == messages
@@ -52,7 +53,7 @@ def main(data: Path) -> None:
 
 
 def _measure(
-    report: Report, form: ProviderFormat, check: Any, parsed: Sequence[Sequence[Event]]
+    report: Report, form: PayloadFormat, check: Any, parsed: Sequence[Sequence[Event]]
 ) -> None:
     kept, valid, started = [], [], time.perf_counter()
     payloads = [RENDERERS[form](events).payload for events in parsed]

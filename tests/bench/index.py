@@ -37,7 +37,7 @@ from annals_storage.postgres.outbox import PostgresOutbox
 from annals_storage.vectors.edge import EdgeVectorIndex
 
 RAW_BATCH_TEXTS = 16
-"""Of sorted texts: the quickest of 8 to 256 on two cores, and more than fastembed's own 256."""
+"""In a batch of texts in the order of their length."""
 WARM_UP_TEXTS = 64
 TARGET = ">= 0.8"
 _RELEASE = "UPDATE annals.outbox SET available_at = now() WHERE tenant_id = %s"

@@ -16,12 +16,12 @@ from psycopg.rows import DictRow, dict_row
 from tests.bench.stack import Stack
 from tests.bench.texts import messages
 
+from annals_storage.domain.embedding_bytes import to_bytes
 from annals_storage.domain.events import EventType, Role
 from annals_storage.domain.late_interaction import pack_signs
 from annals_storage.domain.search import ChunkPoint
 from annals_storage.embedding.bm25 import Bm25Encoder
 from annals_storage.embedding.fastembed_model import FastembedEmbedder
-from annals_storage.indexer.embeddings import to_bytes
 from annals_storage.ports.vectors import VectorIndex
 
 POOL_TEXTS = 1_000

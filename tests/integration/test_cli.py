@@ -119,6 +119,8 @@ async def test_search_finds_what_was_just_appended(run):
         "anchor",
         "--conversation",
         appended["conversation_id"],
+        *("--role", "user", "--type", "message", "--from", "2020-01-01", "--min-score", 0.1),
+        *("--reference-time", "2026-04-20"),
         "--fresh",
         "--explain",
         "--json",

@@ -8,11 +8,18 @@ import pytest
 from tests.support.context import RunningContext, running_context
 from tests.support.proxy import proxy_to
 from tests.support.storage import RunningStorage, Tenant
+from tests.unit.context.checks import CHECKS
 
 from annals.context.v1 import resources_pb2 as res
 from annals_client import AsyncAnnalsClient, assistant, tool_call, tool_result, user
 from annals_client.errors import BudgetTooSmallError, NotFoundError, UnauthenticatedError
 from annals_common.tokenizers import count_tokens, load_encoding
+from annals_context.domain.model import PayloadFormat
+
+FORMATS = [
+    name.removeprefix("PAYLOAD_FORMAT_").lower().replace("_", "-")
+    for name in res.PayloadFormat.keys()[1:]
+]
 
 
 def tokens(payload: str, encoding: str = "o200k_base") -> int:
@@ -112,7 +119,45 @@ async def test_the_agents_prompt_comes_first_and_decides_the_tokenizer(
     assert prepared.total_tokens == tokens(prepared.payload, "cl100k_base")
 
 
-@pytest.mark.parametrize("payload_format", ["openai-chat", "text"])
+async def said_with_a_tool(annals: AsyncAnnalsClient) -> str:
+    """An agent's conversation: its prompt, thirty notes, a call whose result never came."""
+    agent = await annals.agents.create("Pilot", system_prompt="You are a pilot.", model="gpt-4o")
+    made = await annals.conversations.create(agent_id=agent.agent_id)
+    notes = [user(f"Note {i}: nothing happened.") for i in range(30)]
+    calls = [
+        tool_call("call 1", "get_weather", {"city": "Bern"}),
+        tool_result("call 1", "grey"),
+        assistant("Grey."),
+        tool_call("call 2", "get_weather", {"city": "Thun"}),
+    ]
+    await annals.events.append(made.conversation_id, [*notes, *calls])
+    return made.conversation_id
+
+
+@pytest.mark.parametrize("payload_format", FORMATS)
+async def test_every_format_satisfies_its_provider_and_the_budget(
+    annals: AsyncAnnalsClient, payload_format: str
+) -> None:
+    conversation_id = await said_with_a_tool(annals)
+
+    prepared = await annals.context.prepare(
+        conversation_id,
+        budget_tokens=500,
+        current_message="And now?",
+        payload_format=payload_format,
+        strategy="snippet",
+        recent_events=5,
+    )
+
+    CHECKS[PayloadFormat(payload_format.replace("-", "_"))](prepared.payload)
+    assert prepared.total_tokens == tokens(prepared.payload) <= 500
+    assert prepared.payload.index("You are a pilot.") < prepared.payload.index("Note 24:")
+    assert prepared.payload.index("Note 24:") < prepared.payload.index("And now?")
+    kinds = {repair.kind for repair in prepared.repairs}
+    assert kinds == (set() if payload_format == "text" else {"tool_result_missing"})
+
+
+@pytest.mark.parametrize("payload_format", FORMATS)
 async def test_the_smallest_workable_budget_is_named_and_works(
     annals: AsyncAnnalsClient, payload_format: str
 ) -> None:

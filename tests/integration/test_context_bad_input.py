@@ -20,6 +20,11 @@ from annals.storage.v1 import resources_pb2 as res
 
 CONVERSATION = "0199c7a2-7d4e-7b1e-9c55-0242ac120002"
 PREPARE = "/annals.context.v1.ContextService/PrepareContext"
+EXPAND = "/annals.context.v1.ContextService/ExpandDetail"
+FOCUS = "/annals.context.v1.ContextService/FocusOn"
+SNIPPETS = "/annals.context.v1.ContextService/GetRelevantSnippets"
+RETRIEVE = "/annals.context.v1.ContextService/SearchAndRetrieve"
+ACROSS = "/annals.context.v1.ContextService/GetContextFromAllConversations"
 RENDER = "/annals.context.v1.FormatService/Render"
 PARSE = "/annals.context.v1.FormatService/Parse"
 COUNT = "/annals.context.v1.FormatService/CountTokens"
@@ -29,6 +34,19 @@ def prepare(**values: Any) -> pb.PrepareContextRequest:
     return pb.PrepareContextRequest(
         **{"conversation_id": CONVERSATION, "budget_tokens": 1_000, **values}
     )
+
+
+def snippets(**values: Any) -> pb.GetRelevantSnippetsRequest:
+    return pb.GetRelevantSnippetsRequest(query="x", **values)
+
+
+def across(**values: Any) -> pb.GetContextFromAllConversationsRequest:
+    return pb.GetContextFromAllConversationsRequest(query="x", **values)
+
+
+def backwards() -> dict[str, Any]:
+    """A time range that ends before it begins."""
+    return {"start_time": {"seconds": 2}, "end_time": {"seconds": 1}}
 
 
 def message(role: int = res.ROLE_USER, content: str = "x") -> res.Event:
@@ -59,6 +77,39 @@ CASES: list[tuple[str, Message | bytes, str, str]] = [
     (PREPARE, prepare(relevant_events=-1), "relevant_events", "FIELD_INVALID"),
     (PREPARE, prepare(snippet_chars=0), "snippet_chars", "FIELD_INVALID"),
     (PREPARE, b"\xff\xff\xff", "request", "FIELD_INVALID"),
+    (EXPAND, pb.ExpandDetailRequest(handles=["#1"]), "view", "FIELD_INVALID"),
+    (EXPAND, pb.ExpandDetailRequest(view="x", handles=["#1"]), "view", "VIEW_INVALID"),
+    (EXPAND, pb.ExpandDetailRequest(view="x", handles=["1"]), "handles[0]", "FIELD_INVALID"),
+    (EXPAND, pb.ExpandDetailRequest(view="x", handles=["#1"] * 101), "handles", "LIMIT_EXCEEDED"),
+    (FOCUS, pb.FocusOnRequest(view="x", query="a\x00"), "query", "FIELD_INVALID"),
+    (SNIPPETS, pb.GetRelevantSnippetsRequest(), "query", "FIELD_INVALID"),
+    (SNIPPETS, snippets(max_tokens=-1), "max_tokens", "FIELD_INVALID"),
+    (SNIPPETS, snippets(strategy=9), "strategy", "FIELD_INVALID"),
+    (SNIPPETS, snippets(scope={"agent_id": "x"}), "scope.agent_id", "FIELD_INVALID"),
+    (SNIPPETS, snippets(scope={"user_id": "u" * 257}), "scope.user_id", "LIMIT_EXCEEDED"),
+    (
+        SNIPPETS,
+        snippets(scope={"conversation_ids": [CONVERSATION, "x"]}),
+        "scope.conversation_ids[1]",
+        "FIELD_INVALID",
+    ),
+    (SNIPPETS, snippets(scope=backwards()), "scope.end_time", "FIELD_INVALID"),
+    (
+        RETRIEVE,
+        pb.SearchAndRetrieveRequest(query="x", auto_limit=101),
+        "auto_limit",
+        "FIELD_INVALID",
+    ),
+    (RETRIEVE, pb.SearchAndRetrieveRequest(query="x", model="m" * 201), "model", "LIMIT_EXCEEDED"),
+    (ACROSS, across(), "conversation_id", "FIELD_INVALID"),
+    (ACROSS, across(scope=9), "scope", "FIELD_INVALID"),
+    (ACROSS, across(scope=3, limit=21), "limit", "FIELD_INVALID"),
+    (
+        ACROSS,
+        across(scope=3, snippets_per_conversation=101),
+        "snippets_per_conversation",
+        "FIELD_INVALID",
+    ),
     (RENDER, format_pb.RenderRequest(), "events", "FIELD_INVALID"),
     (RENDER, format_pb.RenderRequest(events=[res.Event()]), "events[0].body", "FIELD_INVALID"),
     (
@@ -125,7 +176,7 @@ async def test_a_wrong_field_is_named(
     assert fields == [field]
 
 
-@pytest.mark.parametrize("method", [PREPARE, RENDER, PARSE, COUNT])
+@pytest.mark.parametrize("method", [PREPARE, EXPAND, SNIPPETS, RENDER, PARSE, COUNT])
 @pytest.mark.parametrize("key", ["", "nonsense", "annals_AAAA"])
 async def test_wrong_keys_answer_alike(channel: grpc.aio.Channel, method: str, key: str) -> None:
     code, info, _ = await failure(channel, method, b"", key)

@@ -223,6 +223,16 @@ async def test_one_is_built_at_a_time_and_may_be_given_up(
     assert (await status()).building_generation == 0
 
 
+async def test_a_model_that_cannot_be_loaded_is_refused_in_one_line(
+    renewed: RunningStorage, quiet: Tenant, own_postgres: LocalPostgres
+) -> None:
+    code, said = await rebuild(own_postgres, renewed, "--model", "no/such-model")
+
+    assert (code, said.count("\n")) == (1, 1), said
+    assert said.startswith("the model 'no/such-model' cannot be loaded: ")
+    assert (await quiet.client.index.status()).building_generation == 0
+
+
 async def replaced_by_nothing(storage: RunningStorage, serving: int) -> None:
     store = PostgresGenerations(storage.adapters.database)
     await eventually(store.all, lambda rows: [row.number for row in rows] == [serving])

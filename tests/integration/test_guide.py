@@ -1,37 +1,23 @@
-"""The snippets of docs/history.md run as they stand."""
+"""The snippets of the guides run as they stand."""
 
 from __future__ import annotations
 
-import asyncio
-import json
-import re
 from pathlib import Path
-from typing import Any
 
 import pytest
+from tests.support.context import RunningContext
+from tests.support.guides import run_guide
 from tests.support.storage import RunningStorage, Tenant
 
 from annals_client import AnnalsClient
 
-GUIDE = Path(__file__).parents[2] / "docs/history.md"
 
-
-async def test_every_snippet_runs(
+async def test_every_snippet_of_the_history_runs(
     storage: RunningStorage, tenant: Tenant, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    snippets = re.findall(r"^```python\n(.*?)^```$", GUIDE.read_text(), re.DOTALL | re.MULTILINE)
-    endpoints = tmp_path / "endpoints.json"
-    endpoints.write_text(json.dumps({"storage": storage.address, "api_key": tenant.api_key}))
-    monkeypatch.setenv("ANNALS_ENDPOINTS", str(endpoints))
-    monkeypatch.chdir(tmp_path)
+    endpoints = {"storage": storage.address, "api_key": tenant.api_key}
 
-    def run() -> dict[str, Any]:
-        known: dict[str, Any] = {}
-        for snippet in snippets:
-            exec(compile(snippet, str(GUIDE), "exec"), known)
-        return known
-
-    known = await asyncio.to_thread(run)
+    known = await run_guide("history.md", endpoints, tmp_path, monkeypatch)
 
     client: AnnalsClient = known["client"]
     client.close()
@@ -39,3 +25,24 @@ async def test_every_snippet_runs(
     assert known["again"].skipped_conversation_count == 1
     assert [hit.memory.content for hit in known["found"].hits] == ["Prefers delivery on Saturdays."]
     assert known["receipt"].HasField("complete_time")
+
+
+async def test_every_snippet_of_the_drill_down_runs(
+    storage: RunningStorage,
+    context: RunningContext,
+    tenant: Tenant,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    endpoints = {
+        "storage": storage.address,
+        "context": context.address,
+        "api_key": tenant.api_key,
+    }
+
+    known = await run_guide("drill-down.md", endpoints, tmp_path, monkeypatch)
+
+    client: AnnalsClient = known["client"]
+    client.close()
+    assert known["needed_tokens"] > 300
+    assert "shed nine" in known["found"].text

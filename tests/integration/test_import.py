@@ -271,6 +271,7 @@ class TestHostile:
             ("event", "metadata", {"a": "x" * 70_000}, "metadata"),
             ("event", "metadata", [], "metadata"),
             ("event", "parent_event_id", NOBODY, "parent_event_id"),
+            ("event", "token_count", 1, "token_count must be "),
             ("event", "version", 0, "version"),
             ("event", "usage", {"input_tokens": 1}, "usage"),
             ("observation", "version", 7, "versions must rise"),

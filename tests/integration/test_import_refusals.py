@@ -217,6 +217,8 @@ CASES = [
     (event(5), "deleted_at", ABSENT, "where the event has deleted_at"),
     (event(7), "model", "m", "model: an erased event has no words"),
     (event(7), "token_count", 3, "token_count must be 0 in an erased event"),
+    (event(3), "token_count", 9, "token_count must be 1: its words have so many"),
+    (observed(4, 1), "payload.token_count", 9, "token_count must be 1: its words have so many"),
     (event(7), "status", "pending", "status must be complete in an erased event"),
     (event(4), "superseded_by", event_id_of(1), "superseded_by"),
     (observed(1, 1), "idempotency_key", "", "idempotency_key must be a text of 1"),

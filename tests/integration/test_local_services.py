@@ -1,16 +1,28 @@
 """One machine, one command: what users of the local services may rely on."""
 
+import json
 import signal
 import stat
 import subprocess
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
-from tests.support.local import LocalRun, command, running_local, start_local, wait_until
+from tests.support.local import (
+    LocalRun,
+    command,
+    running_local,
+    start_local,
+    storage_tool,
+    wait_until,
+)
 
 from annals_client import user
 from annals_local.identity import load_identity
+from annals_local.paths import LocalPaths
+from annals_local.processes import ProcessId
 from annals_local.sample import load_sample
 from annals_local.show import QUESTIONS, indexed
 
@@ -113,17 +125,72 @@ def test_postgresql_comes_back_and_storage_finds_it(local: LocalRun) -> None:
     store_one(local, "after PostgreSQL was killed")
 
 
-def test_sigterm_ends_every_process_and_the_identity_stays(tmp_path: Path) -> None:
-    run = start_local(tmp_path)
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """An installation that served, and was stopped."""
+
+    paths: LocalPaths
+    endpoints: dict[str, Any]
+    processes: list[ProcessId]
+    exit_code: int
+
+
+@pytest.fixture(scope="module")
+def stopped(tmp_path_factory: pytest.TempPathFactory) -> Stopped:
+    run = start_local(tmp_path_factory.mktemp("stopped"))
+    store_one(run, "words in the mirror")
+    with run.client() as client:
+        wait_until(lambda: not client.index.status().pending_count)
     endpoints, processes = run.endpoints(), [*run.processes().values(), run.postmaster()]
+    return Stopped(run.paths, endpoints, processes, run.stop())
 
-    assert run.stop() == 0
 
-    assert [each for each in processes if each.process()] == []
-    assert not run.paths.endpoints.exists()
-    with running_local(tmp_path) as again:
-        assert again.endpoints()["api_key"] == endpoints["api_key"]
-        assert again.endpoints()["agent_id"] == endpoints["agent_id"]
+def test_sigterm_ends_every_process_and_the_identity_stays(stopped: Stopped) -> None:
+    assert stopped.exit_code == 0
+    assert [each for each in stopped.processes if each.process()] == []
+    assert not stopped.paths.endpoints.exists()
+    with running_local(stopped.paths.root) as again:
+        assert again.endpoints()["api_key"] == stopped.endpoints["api_key"]
+        assert again.endpoints()["agent_id"] == stopped.endpoints["agent_id"]
+
+
+def test_the_mirror_of_one_that_is_stopped_is_verified_and_nothing_keeps_running(
+    stopped: Stopped,
+) -> None:
+    whole = storage_tool(stopped.paths.root, "verify")
+    shard = stopped.paths.data / "vectors"
+    shard.rename(shard.with_name("aside"))
+    lost = storage_tool(stopped.paths.root, "verify", "--repair")
+    shard.with_name("aside").rename(shard)
+
+    assert whole.returncode == 0, whole.stderr
+    assert json.loads(whole.stdout)["chunks"] >= 1
+    assert (lost.returncode, lost.stdout) == (1, "")
+    assert "there is no vector shard" in lost.stderr
+    assert not stopped.paths.postgres_ready.exists()
+    assert not (stopped.paths.postgres / "postmaster.pid").exists()
+
+
+def test_a_rebuild_without_anybody_who_indexes_is_refused(stopped: Stopped) -> None:
+    refused = storage_tool(stopped.paths.root, "rebuild")
+
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "a rebuild is done by what serves" in refused.stderr
+
+
+def test_tools_run_beside_the_services_but_for_those_that_need_the_engine(
+    local: LocalRun, tmp_path: Path
+) -> None:
+    beside = storage_tool(local.paths.root, "parked")
+    refused = storage_tool(local.paths.root, "verify", "--repair")
+    nowhere = storage_tool(tmp_path, "verify")
+
+    assert (beside.returncode, beside.stdout) == (0, ""), beside.stderr
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "needs the vector engine for itself: stop what serves" in refused.stderr
+    assert nowhere.returncode == 1
+    assert "is no installation of Annals" in nowhere.stderr
+    store_one(local, "the services are not disturbed")
 
 
 def test_nothing_outlives_a_killed_supervisor(tmp_path: Path) -> None:

@@ -7,8 +7,9 @@ from typing import cast
 from uuid import UUID, uuid4
 
 from tests.support.appending import append
+from tests.support.indexing import indexed
 from tests.support.scratch import ScratchDatabase
-from tests.support.storage import RunningStorage, Tenant
+from tests.support.storage import RunningStorage, Tenant, fresh_tenant
 from tests.support.waiting import eventually
 
 from annals_client import user
@@ -89,34 +90,62 @@ async def test_an_indexer_that_ends_gives_its_leases_back(scratch: ScratchDataba
     await database.close()
 
 
+class Rounds:
+    """A check that goes round the tenants of a service when it is told to."""
+
+    def __init__(self, storage: RunningStorage) -> None:
+        database, self.vectors = storage.adapters.database, storage.adapters.vectors
+        self.tenants, self.outbox = PostgresTenants(database), PostgresOutbox(database)
+        self._check = DriftCheck(
+            tenants=self.tenants,
+            outbox=self.outbox,
+            vectors=self.vectors,
+            model=lambda: storage.adapters.embedder.model,
+        )
+
+    async def shown(self) -> float:
+        """Go round once; return what the gauge shows then."""
+        checked = DRIFT_CHECKED_TENANTS.collect()[0].samples[0].value
+        for _ in await self.tenants.page(cursor=None, limit=100):
+            await self._check.step()
+        assert DRIFT_CHECKED_TENANTS.collect()[0].samples[0].value > checked
+        await self._check.step()
+        return DRIFT_POINTS.collect()[0].samples[0].value
+
+    async def drop_a_point(self, tenant: Tenant) -> None:
+        """Store two events; take the first one's point away."""
+        stored = await append(tenant.raw, "", user("one"), user("two"))
+        await indexed(tenant)
+        gone = [UUID(stored.events[0].event_id)]
+        await self.vectors.delete_events(UUID(tenant.tenant_id), gone)
+
+
 async def test_a_dropped_point_shows_as_drift_until_it_is_back(
     own_storage: RunningStorage, own_tenant: Tenant
 ) -> None:
-    adapters, tenants = own_storage.adapters, PostgresTenants(own_storage.adapters.database)
-    outbox = PostgresOutbox(adapters.database)
-    drift = DriftCheck(
-        tenants=tenants,
-        outbox=outbox,
-        vectors=adapters.vectors,
-        model=lambda: adapters.embedder.model,
-    )
-    stored = await append(own_tenant.raw, "", user("one"), user("two"))
-    await eventually(own_tenant.client.index.status, lambda now: now.pending_count == 0)
-    event_id = UUID(stored.events[0].event_id)
-
-    async def shown() -> float:
-        checked = DRIFT_CHECKED_TENANTS.collect()[0].samples[0].value
-        for _ in await tenants.page(cursor=None, limit=100):
-            await drift.step()
-        assert DRIFT_CHECKED_TENANTS.collect()[0].samples[0].value > checked
-        await drift.step()
-        return DRIFT_POINTS.collect()[0].samples[0].value
-
-    whole = await shown()
-    await adapters.vectors.delete_events(UUID(own_tenant.tenant_id), [event_id])
-    lacking = await shown()
-    await reindex(tenants, outbox)
-    await eventually(own_tenant.client.index.status, lambda now: now.pending_count == 0)
+    rounds = Rounds(own_storage)
+    whole = await rounds.shown()
+    await rounds.drop_a_point(own_tenant)
+    lacking = await rounds.shown()
+    await reindex(rounds.tenants, rounds.outbox)
+    await indexed(own_tenant)
 
     assert (whole, lacking) == (0, 1)
-    assert await shown() == 0
+    assert await rounds.shown() == 0
+
+
+async def test_the_drift_of_an_erased_tenant_is_forgotten(
+    own_storage: RunningStorage, own_tenant: Tenant
+) -> None:
+    await append(own_tenant.raw, "", user("stays"))
+    await indexed(own_tenant)
+    rounds = Rounds(own_storage)
+    async with fresh_tenant(own_storage) as leaving:
+        await rounds.drop_a_point(leaving)
+        lacking = [await rounds.shown(), await rounds.shown()]
+        async with own_storage.client("") as admin:
+            name = (await admin.tenants.get(leaving.tenant_id)).display_name
+            await admin.erasure.tenant(leaving.tenant_id, name)
+
+    assert lacking == [1, 1]
+    assert await rounds.shown() == 0

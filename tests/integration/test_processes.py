@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from tests.bench.stack import free_port
+from tests.support.generations import command
 from tests.support.scratch import ScratchDatabase
 from tests.support.storage import RunningStorage
 from tests.support.waiting import eventually
@@ -62,11 +63,30 @@ def data_dir(storage: RunningStorage, tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("command", ["serve", "index"])
-async def test_one_that_waits_for_postgresql_is_alive_not_serving_and_stops(
-    command: str, data_dir: Path
+@pytest.mark.parametrize("name", ["serve", "index"])
+async def test_a_model_that_cannot_be_loaded_ends_it_in_one_line(
+    name: str, scratch: ScratchDatabase, data_dir: Path
 ) -> None:
-    with storage_process(command, NOBODY, data_dir) as (address, process):
+    damaged = data_dir / "damaged"
+    damaged.mkdir()
+    (damaged / "config.json").write_text('{"hidden_size": 8}')
+    (damaged / "model.onnx").write_bytes(b"no graph")
+    wanted = {"serve": {}, "index": {"ANNALS_STORAGE_EMBEDDING_MODEL_DIR": str(damaged)}}
+
+    code, said = await command(
+        scratch, data_dir, name, ANNALS_STORAGE_EMBEDDING_MODEL="no/such-model", **wanted[name]
+    )
+
+    plain = [line for line in said.splitlines() if not line.startswith("{")]
+    assert (code, len(plain)) == (1, 1), said
+    assert plain[0].startswith("the model 'no/such-model' cannot be loaded: ")
+
+
+@pytest.mark.parametrize("name", ["serve", "index"])
+async def test_one_that_waits_for_postgresql_is_alive_not_serving_and_stops(
+    name: str, data_dir: Path
+) -> None:
+    with storage_process(name, NOBODY, data_dir) as (address, process):
         await eventually(
             lambda: asked(address, LIVENESS), lambda it: it == "SERVING", timeout_s=START_TIMEOUT_S
         )
@@ -74,11 +94,11 @@ async def test_one_that_waits_for_postgresql_is_alive_not_serving_and_stops(
         assert await stopped(process) == 0
 
 
-@pytest.mark.parametrize("command", ["serve", "index"])
+@pytest.mark.parametrize("name", ["serve", "index"])
 async def test_one_that_works_is_serving_and_stops(
-    command: str, scratch: ScratchDatabase, data_dir: Path
+    name: str, scratch: ScratchDatabase, data_dir: Path
 ) -> None:
-    with storage_process(command, scratch.app_url, data_dir) as (address, process):
+    with storage_process(name, scratch.app_url, data_dir) as (address, process):
         await eventually(
             lambda: asked(address), lambda it: it == "SERVING", timeout_s=START_TIMEOUT_S
         )

@@ -17,7 +17,7 @@ from annals_client import (
     tool_result,
     user,
 )
-from annals_client.errors import InvalidArgumentError, LimitExceededError, PermissionDeniedError
+from annals_client.errors import LimitExceededError, PermissionDeniedError
 
 FORMATS = ["openai-chat", "openai-responses", "anthropic-messages", "gemini-contents"]
 
@@ -46,15 +46,6 @@ async def test_what_was_stored_is_rendered_parsed_and_stored_alike(
     assert not parsed.repairs
     repeated = await annals.formats.render(copies, payload_format=payload_format)
     assert json.loads(repeated.payload) == json.loads(rendered.payload)
-
-
-async def test_contexts_are_not_written_in_every_format_yet(annals: AsyncAnnalsClient) -> None:
-    stored = await annals.events.append("", [user("Weather?")])
-    with pytest.raises(InvalidArgumentError) as error:
-        await annals.context.prepare(
-            stored.conversation_id, budget_tokens=100, payload_format="anthropic-messages"
-        )
-    assert "format" in str(error.value)
 
 
 @pytest.mark.parametrize("method", ["render", "parse", "count_tokens"])

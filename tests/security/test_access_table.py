@@ -35,6 +35,7 @@ OWN = frozenset(
         *("GetConversation", "EndConversation", "DeleteConversation"),
         *("AppendEvents", "StreamAppendEvents", "GetEvent", "BatchGetEvents", "ListEvents"),
         *("ListPeriod", "WatchEvents", "ListTopics", "ListTopicEvents", "ListTopicPeriods"),
+        *("GetSummarySource", "ListSummaries"),
     )
 )
 """What end users do with a conversation of theirs."""

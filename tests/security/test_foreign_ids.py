@@ -19,7 +19,7 @@ from tests.support.raw import Failure, failure, methods
 from tests.support.scratch import run
 from tests.support.storage import RunningStorage, Tenant, fresh_tenant
 from tests.support.topics import plant_topic
-from tests.support.valid_requests import VALID, send
+from tests.support.valid_requests import VALID, send, summary_id_of
 from tests.support.waiting import eventually
 
 from annals.storage.v1 import conversation_service_pb2 as conversation_pb
@@ -131,6 +131,8 @@ async def foreign(storage: RunningStorage) -> Any:
                 "relationship_id": related.relationship.relationship_id,
                 "provider_log_id": str(uuid4()),
                 "memory_id": remembered.memory_id,
+                "summary_id": await summary_id_of(theirs),
+                "run_id": str(uuid4()),
                 "receipt_id": erased.receipt.receipt_id,
                 "topic_id": topic_id,
                 "topic_ids": topic_id,

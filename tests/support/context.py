@@ -7,12 +7,15 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 import pytest
-from tests.support.storage import ADMIN_KEY, RunningStorage, Tenant
+from pydantic import SecretStr
+from tests.support.storage import ADMIN_KEY, SECRETS_KEY, RunningStorage, Tenant
 
 from annals_client import AsyncAnnalsClient
 from annals_common.settings import ServerSettings
 from annals_context.app import ContextApp
 from annals_context.settings import ContextSettings
+
+VIEW_KEY = SecretStr(SECRETS_KEY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +26,15 @@ class RunningContext:
 
 
 @asynccontextmanager
-async def running_context(storage_address: str) -> AsyncIterator[RunningContext]:
+async def running_context(
+    storage_address: str, view_key: SecretStr = VIEW_KEY, **overrides: object
+) -> AsyncIterator[RunningContext]:
     app = ContextApp(
         ContextSettings(
             server=ServerSettings(address="127.0.0.1:0", drain_seconds=5),
             storage_address=storage_address,
+            view_key=view_key,
+            **overrides,
         )
     )
     try:

@@ -13,6 +13,7 @@ from itertools import count
 from pathlib import Path
 
 from tests.support.memories import find, remembered
+from tests.support.scratch import ScratchDatabase
 from tests.support.storage import Tenant
 
 from annals_client import user
@@ -29,13 +30,16 @@ def fact(number: int) -> str:
     return f"The {TOPICS[number % len(TOPICS)]} number code{number} was seen at pier{number}"
 
 
-async def command(postgres: LocalPostgres, data_dir: Path, *arguments: str) -> tuple[int, str]:
+async def command(
+    postgres: LocalPostgres | ScratchDatabase, data_dir: Path, *arguments: str, **settings: str
+) -> tuple[int, str]:
     """Run `annals-storage` in a process of its own; return its exit code and all it said."""
     environ = {
         "PATH": os.environ["PATH"],
         "ANNALS_STORAGE_DATABASE_URL": postgres.app_url,
         "ANNALS_STORAGE_DATA_DIR": str(data_dir),
         "ANNALS_STORAGE_EMBEDDING_THREADS": "1",
+        **settings,
     }
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "annals_storage", *arguments, env=environ, stdout=PIPE, stderr=PIPE

@@ -31,6 +31,12 @@ def command(root: Path) -> list[str]:
     return [sys.executable, "-m", "annals_local", "up", "--data-dir", str(root), *any_ports]
 
 
+def storage_tool(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run `annals-local storage`."""
+    run = [sys.executable, "-m", "annals_local", "storage", "--data-dir", str(root), *arguments]
+    return subprocess.run(run, capture_output=True, text=True, check=False, timeout=120)
+
+
 def wait_until(
     condition: Callable[[], Any], *, timeout_s: float = START_TIMEOUT_S, what: str = ""
 ) -> None:

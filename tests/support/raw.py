@@ -14,6 +14,7 @@ from google.protobuf.message_factory import GetMessageClass
 from google.rpc import error_details_pb2, status_pb2
 
 from annals.storage.v1 import (
+    context_cache_service_pb2,
     conversation_service_pb2,
     erasure_service_pb2,
     event_service_pb2,
@@ -24,6 +25,7 @@ from annals.storage.v1 import (
     provider_service_pb2,
     relationship_service_pb2,
     search_service_pb2,
+    summary_service_pb2,
     tenant_service_pb2,
     topic_service_pb2,
     usage_service_pb2,
@@ -31,6 +33,7 @@ from annals.storage.v1 import (
 from annals_common.errors import MAX_ECHOED_VALUE_CHARS
 
 MODULES = (
+    context_cache_service_pb2,
     conversation_service_pb2,
     erasure_service_pb2,
     event_service_pb2,
@@ -41,6 +44,7 @@ MODULES = (
     provider_service_pb2,
     relationship_service_pb2,
     search_service_pb2,
+    summary_service_pb2,
     tenant_service_pb2,
     topic_service_pb2,
     usage_service_pb2,

@@ -44,6 +44,15 @@ INSERTS: dict[str, str] = {
     "memories": """
         (tenant_id, memory_id, conversation_id, content, payload_hash)
         VALUES (%(tenant)s, %(some)s, %(room)s, 'm', '')""",
+    "summaries": """
+        (tenant_id, summary_id, conversation_id, branch, height, level, first_seq, last_seq,
+         provider, model, body, token_count, quality_score, citations, source_version)
+        VALUES (%(tenant)s, %(some)s, %(room)s, 1, 0, 'brief', 1, 1, 'p', 'm', 'b', 1, 0.5, '[]',
+                'v')""",
+    "summary_runs": """
+        (tenant_id, run_id, conversation_id, provider, model, status, summary_count, input_tokens,
+         output_tokens, cost_micros, started_at)
+        VALUES (%(tenant)s, %(some)s, %(room)s, 'p', 'm', 'completed', 1, 1, 1, 0, now())""",
     "relationships": """
         (tenant_id, relationship_id, type, source_kind, source_id, target_kind, target_id)
         VALUES (%(tenant)s, %(some)s, 'RELATED', 'conversation', 'a', 'conversation', 'b')""",
@@ -58,6 +67,10 @@ INSERTS: dict[str, str] = {
         (tenant_id, provider_log_id, conversation_id, provider, request_json, response_json,
          latency_ms, expires_at)
         VALUES (%(tenant)s, %(some)s, %(room)s, 'p', '{}', '{}', 1, now())""",
+    "context_cache": """
+        (tenant_id, conversation_id, request_digest, state, context_version, body, body_bytes,
+         expires_at)
+        VALUES (%(tenant)s, %(room)s, sha256('a'), sha256('b'), 'v', 'body', 4, now())""",
     "search_parameters": """
         (tenant_id, overrides) VALUES (%(tenant)s, '{"time_bonus": 0.1}')""",
     "search_log": """

@@ -8,7 +8,9 @@ from uuid import uuid4
 
 from tests.support.appending import append, empty_conversation, ids
 from tests.support.storage import Tenant
+from tests.support.summaries import put_request, summary_of
 
+from annals.storage.v1 import context_cache_service_pb2 as cache_pb
 from annals.storage.v1 import conversation_service_pb2 as conversation_pb
 from annals.storage.v1 import erasure_service_pb2 as erasure_pb
 from annals.storage.v1 import event_service_pb2 as event_pb
@@ -20,6 +22,7 @@ from annals.storage.v1 import provider_service_pb2 as provider_pb
 from annals.storage.v1 import relationship_service_pb2 as relationship_pb
 from annals.storage.v1 import resources_pb2 as res
 from annals.storage.v1 import search_service_pb2 as search_pb
+from annals.storage.v1 import summary_service_pb2 as summary_pb
 from annals.storage.v1 import tenant_service_pb2 as tenant_pb
 from annals.storage.v1 import topic_service_pb2 as topic_pb
 from annals.storage.v1 import usage_service_pb2 as usage_pb
@@ -271,6 +274,25 @@ def _of_policy(kind: Callable[..., Any]) -> Build:
     return build
 
 
+async def _put_summaries(tenant: Tenant) -> Any:
+    room, found = await _event_ids(tenant)
+    return await put_request(tenant, room, summary_of(1, 1, cites=found[0]))
+
+
+async def _get_summary(tenant: Tenant) -> Any:
+    return summary_pb.GetSummaryRequest(summary_id=await summary_id_of(tenant))
+
+
+async def _delete_summary(tenant: Tenant) -> Any:
+    return summary_pb.DeleteSummaryRequest(summary_id=await summary_id_of(tenant))
+
+
+async def summary_id_of(tenant: Tenant) -> str:
+    """A new summary's id."""
+    stored = await tenant.raw.call("PutSummaries", await _put_summaries(tenant))
+    return str(stored.summaries[0].summary_id)
+
+
 async def _import(tenant: Tenant) -> Any:
     request = conversation_pb.ExportConversationRequest(
         conversation_id=await empty_conversation(tenant)
@@ -354,6 +376,19 @@ VALID: dict[str, Build] = {
     "ListLargeConversations": _plain(usage_pb.ListLargeConversationsRequest),
     "CreateProviderLog": _create_provider_log,
     "ListProviderLogs": _of_conversation(provider_pb.ListProviderLogsRequest),
+    "GetCachedContext": _of_conversation(
+        cache_pb.GetCachedContextRequest,
+        request_digest=bytes(32),
+        held_state=bytes(32),
+        previous_context_version="v",
+    ),
+    "PutCachedContext": _of_conversation(
+        cache_pb.PutCachedContextRequest,
+        request_digest=bytes(32),
+        state=bytes(32),
+        context_version="v",
+        body=b"x",
+    ),
     "StoreMemory": _store_memory,
     "GetMemory": _of_memory(memory_pb.GetMemoryRequest),
     "ListMemories": _plain(memory_pb.ListMemoriesRequest),
@@ -389,6 +424,12 @@ VALID: dict[str, Build] = {
     "GetErasureReceipt": _get_receipt,
     "ListErasureReceipts": _plain(erasure_pb.ListErasureReceiptsRequest),
     "VerifyErasure": _verify_erasure,
+    "GetSummarySource": _of_conversation(summary_pb.GetSummarySourceRequest),
+    "PutSummaries": _put_summaries,
+    "GetSummary": _get_summary,
+    "ListSummaries": _of_conversation(summary_pb.ListSummariesRequest),
+    "DeleteSummary": _delete_summary,
+    "ListSummaryRuns": _of_conversation(summary_pb.ListSummaryRunsRequest),
     "SetRetentionPolicy": _set_policy,
     "GetRetentionPolicy": _of_policy(lifecycle_pb.GetRetentionPolicyRequest),
     "ListRetentionPolicies": _plain(lifecycle_pb.ListRetentionPoliciesRequest),

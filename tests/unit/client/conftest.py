@@ -8,9 +8,11 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import pytest
+from click.testing import CliRunner, Result
 from tests.unit.client.scripted import ScriptedServer
 
 from annals_client import AnnalsClient, AsyncAnnalsClient, RetryPolicy
+from annals_client.cli.app import annals
 
 KEY = "ak_do_not_show_5d41402abc4b"
 QUICK = RetryPolicy(initial_backoff_s=0.01, max_backoff_s=0.02)
@@ -37,6 +39,22 @@ async def aio_client(server) -> AsyncIterator[AsyncAnnalsClient]:
         server.address, server.address, api_key=KEY, admin_key="adm", retries=QUICK
     ) as opened:
         yield opened
+
+
+@pytest.fixture
+def run(server, monkeypatch, tmp_path) -> Callable[..., Result]:
+    """Run a command against the scripted server, as in a pipe."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("ANNALS_ENDPOINTS", "ANNALS_ADMIN_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("ANNALS_STORAGE_ADDRESS", server.address)
+    monkeypatch.setenv("ANNALS_CONTEXT_ADDRESS", server.address)
+    monkeypatch.setenv("ANNALS_API_KEY", KEY)
+
+    def invoke(*arguments: str, text: str | None = None) -> Result:
+        return CliRunner().invoke(annals, arguments, input=text, prog_name="annals")
+
+    return invoke
 
 
 Use = Callable[[Any], Any]

@@ -16,6 +16,7 @@ from grpc_status import rpc_status
 
 from annals.context.v1 import context_service_pb2, format_service_pb2
 from annals.storage.v1 import (
+    context_cache_service_pb2,
     conversation_service_pb2,
     erasure_service_pb2,
     event_service_pb2,
@@ -34,6 +35,7 @@ from annals_common.errors import AnnalsError
 from annals_common.status import to_status
 
 _MODULES = (
+    context_cache_service_pb2,
     conversation_service_pb2,
     erasure_service_pb2,
     event_service_pb2,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 import pytest
-from click.testing import CliRunner
 from grpc_health.v1 import health_pb2
 from tests.unit.client.conftest import KEY
 
@@ -21,22 +20,6 @@ from annals.storage.v1 import (
 )
 from annals_client.cli.app import annals
 from annals_common import errors as server_errors
-
-
-@pytest.fixture
-def run(server, monkeypatch, tmp_path):
-    """Run a command against the scripted server, as in a pipe."""
-    monkeypatch.chdir(tmp_path)
-    for name in ("ANNALS_ENDPOINTS", "ANNALS_ADMIN_KEY"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("ANNALS_STORAGE_ADDRESS", server.address)
-    monkeypatch.setenv("ANNALS_CONTEXT_ADDRESS", server.address)
-    monkeypatch.setenv("ANNALS_API_KEY", KEY)
-
-    def invoke(*arguments: str, text: str | None = None):
-        return CliRunner().invoke(annals, arguments, input=text, prog_name="annals")
-
-    return invoke
 
 
 def test_help_explains_itself_with_examples(run):

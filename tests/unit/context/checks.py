@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 
+from tests.unit.context.provider_checks import check_anthropic, check_gemini, check_responses
+
+from annals_context.domain.events import Event, EventType, Role
+from annals_context.domain.formats.compact_json import dumps
 from annals_context.domain.formats.lines import indented
+from annals_context.domain.formats.rendering import arguments_object
 from annals_context.domain.formats.text import CURRENT_HEADING, RECENT_HEADING
+from annals_context.domain.formats.turns import EMPTY_TEXT
 from annals_context.domain.model import (
     ContextRequest,
     DetailLevel,
@@ -46,6 +53,16 @@ def _check_tools(message: dict, awaited: set[str]) -> set[str]:
     return set(ids)
 
 
+CHECKS: dict[PayloadFormat, Callable[[str], object]] = {
+    PayloadFormat.OPENAI_CHAT: check_openai,
+    PayloadFormat.TEXT: str,
+    PayloadFormat.ANTHROPIC_MESSAGES: check_anthropic,
+    PayloadFormat.GEMINI_CONTENTS: check_gemini,
+    PayloadFormat.OPENAI_RESPONSES: check_responses,
+}
+TURNS = {PayloadFormat.ANTHROPIC_MESSAGES, PayloadFormat.GEMINI_CONTENTS}
+
+
 def check_context(request: ContextRequest, context: PreparedContext) -> None:
     """Check the budget, the ledger and that the items are what the payload holds."""
     available = request.budget_tokens - request.response_reserve_tokens
@@ -54,9 +71,11 @@ def check_context(request: ContextRequest, context: PreparedContext) -> None:
     assert context.total_tokens <= available - context.counter.margin_tokens
     _check_ledger(context)
     _check_items(request, context)
-    if context.payload_format is PayloadFormat.OPENAI_CHAT:
-        check_openai(context.payload)
-    else:
+    said = CHECKS[context.payload_format](context.payload)
+    if isinstance(said, dict):
+        said = said.get("messages") or said.get("contents")
+    assert said, "providers refuse a request that nobody says anything in"
+    if context.payload_format is PayloadFormat.TEXT:
         _check_sections(context)
 
 
@@ -85,7 +104,9 @@ def _check_items(request: ContextRequest, context: PreparedContext) -> None:
         assert item.event_id == event.event_id
         assert item.handle == f"#{item.seq}"
         if item.detail is DetailLevel.FULL:
-            assert event.body in shown or indented(event.body) in shown
+            in_turns = item.section is Section.RECENT and context.payload_format in TURNS
+            body = _body_in_turns(event) if in_turns else event.body
+            assert body in shown or indented(body) in shown
         else:
             assert item.handle in shown
 
@@ -94,11 +115,28 @@ def _decoded(context: PreparedContext) -> str:
     """Return the payload as its reader sees it: JSON strings decoded."""
     if context.payload_format is PayloadFormat.TEXT:
         return context.payload
-    parts = []
-    for message in json.loads(context.payload):
-        parts.append(str(message["content"]))
-        parts += [call["function"]["arguments"] for call in message.get("tool_calls", [])]
-    return "\n".join(parts)
+    return "\n".join(_words(json.loads(context.payload)))
+
+
+def _words(value: object) -> Iterator[str]:
+    """Yield every string of a payload; arguments of tools as the JSON they are."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for item in value:
+            yield from _words(item)
+    elif isinstance(value, dict):
+        for name, member in value.items():
+            yield from [dumps(member)] if name in {"input", "args"} else _words(member)
+
+
+def _body_in_turns(event: Event) -> str:
+    """Return the words of an event in a turn, where nothing is blank and arguments are objects."""
+    if event.type is EventType.TOOL_CALL:
+        return dumps(arguments_object(event.tool_input))
+    is_message = event.type is EventType.MESSAGE and event.role is not Role.TOOL
+    is_blank = is_message and not (event.author_name or event.content.strip())
+    return EMPTY_TEXT if is_blank else event.body
 
 
 def _check_sections(context: PreparedContext) -> None:

@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from tests.unit.context.checks import check_context
+from tests.unit.context.checks import TURNS, check_context
 from tests.unit.context.counters import INEXACT, O200K
 from tests.unit.context.histories import message, placed, tool_call, tool_result
 
@@ -189,7 +189,8 @@ def test_calls_and_results_stay_together_or_leave_together(
         shown = places(context)
         assert len({seq in shown for seq in (2, 3, 4, 5)}) == 1
         assert len({shown.get(seq) for seq in (2, 3, 4, 5)}) == 1
-        assert context.repairs == ()
+        opening = {"user_message_missing"} if payload_format in TURNS else set()
+        assert {repair.kind for repair in context.repairs} <= opening
 
 
 def test_a_group_too_large_is_one_note_with_a_line_for_each_event():

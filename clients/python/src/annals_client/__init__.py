@@ -43,9 +43,12 @@ from annals_client.errors import (
     UserTokenInvalidError,
     UserTokenRequiredError,
     VersionMismatchError,
+    ViewExpiredError,
+    ViewInvalidError,
     Violation,
     WatcherTooSlowError,
 )
+from annals_client.requests.retrieval import Scope
 from annals_client.retry import RetryPolicy
 
 __all__ = [
@@ -73,6 +76,7 @@ __all__ = [
     "ProviderLogsDisabledError",
     "RelationshipCycleError",
     "RetryPolicy",
+    "Scope",
     "Secret",
     "SeqMismatchError",
     "SessionAlreadyMergedError",
@@ -83,6 +87,8 @@ __all__ = [
     "UserTokenInvalidError",
     "UserTokenRequiredError",
     "VersionMismatchError",
+    "ViewExpiredError",
+    "ViewInvalidError",
     "Violation",
     "WatcherTooSlowError",
     "assistant",

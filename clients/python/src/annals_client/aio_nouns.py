@@ -221,6 +221,12 @@ class AsyncContext(AsyncNoun):
     """Prepared contexts."""
 
     prepare = async_unary(_requests.context.prepare)
+    expand = async_unary(_requests.drill_down.expand)
+    collapse = async_unary(_requests.drill_down.collapse)
+    focus_on = async_unary(_requests.drill_down.focus_on)
+    snippets = async_unary(_requests.retrieval.snippets)
+    retrieve = async_unary(_requests.retrieval.retrieve)
+    across = async_unary(_requests.retrieval.across)
 
 
 class AsyncTopics(AsyncNoun):

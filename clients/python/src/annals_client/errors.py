@@ -73,6 +73,10 @@ class PageTokenInvalidError(InvalidArgumentError):
     """A page token is malformed or belongs to another query."""
 
 
+class ViewInvalidError(InvalidArgumentError):
+    """The view was changed, or made for somebody else: prepare the context anew."""
+
+
 class ImportInvalidError(InvalidArgumentError):
     """A file to import is not what an export writes; nothing of it was stored."""
 
@@ -155,6 +159,10 @@ class BudgetTooSmallError(FailedPreconditionError):
         return int(self.metadata.get("minimum_budget_tokens", 0))
 
 
+class ViewExpiredError(FailedPreconditionError):
+    """The view is too old: prepare the context anew."""
+
+
 class AbortedError(AnnalsRpcError):
     """Somebody else changed the resource first."""
 
@@ -215,6 +223,8 @@ class _Kinds:
         "TOOL_CALL_NOT_FOUND": ToolCallNotFoundError,
         "VERSION_MISMATCH": VersionMismatchError,
         "BUDGET_TOO_SMALL": BudgetTooSmallError,
+        "VIEW_INVALID": ViewInvalidError,
+        "VIEW_EXPIRED": ViewExpiredError,
         "EVENT_DELETED": EventDeletedError,
         "EVENT_ERASED": EventErasedError,
         "RELATIONSHIP_CYCLE": RelationshipCycleError,

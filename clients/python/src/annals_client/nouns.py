@@ -221,6 +221,12 @@ class Context(Noun):
     """Prepared contexts."""
 
     prepare = unary(_requests.context.prepare)
+    expand = unary(_requests.drill_down.expand)
+    collapse = unary(_requests.drill_down.collapse)
+    focus_on = unary(_requests.drill_down.focus_on)
+    snippets = unary(_requests.retrieval.snippets)
+    retrieve = unary(_requests.retrieval.retrieve)
+    across = unary(_requests.retrieval.across)
 
 
 class Topics(Noun):

@@ -10,6 +10,9 @@ from typing import Any
 from google.protobuf.struct_pb2 import Struct
 from google.protobuf.timestamp_pb2 import Timestamp
 
+MAX_DIGITS = 4_300
+NUMBER_TOO_LARGE = "a number is beyond what a double can hold"
+
 
 def timestamp(moment: datetime | None) -> Timestamp | None:
     """Convert; a naive datetime counts as UTC."""
@@ -25,8 +28,18 @@ def struct(fields: Mapping[str, Any] | None) -> Struct | None:
     if fields is None:
         return None
     converted = Struct()
-    converted.update(dict(fields))
+    try:
+        converted.update(dict(fields))
+    except OverflowError:
+        raise ValueError(NUMBER_TOO_LARGE) from None
     return converted
+
+
+def whole_number(digits: str) -> int:
+    """Read an integer of a JSON text. Raises ValueError for more digits than Python reads."""
+    if len(digits) > MAX_DIGITS:
+        raise ValueError(f"a number of {len(digits):,} digits; at most {MAX_DIGITS:,} can be read")
+    return int(digits)
 
 
 def json_text(value: object) -> str:

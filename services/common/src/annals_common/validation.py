@@ -9,6 +9,7 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from enum import Enum
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -177,12 +178,16 @@ def timestamp(value: Timestamp, field: str) -> datetime:
 def enum(value: int, mapping: Mapping[int, T], field: str) -> T:
     """Map an enum's number; 0 and unknown numbers are refused."""
     if value not in mapping:
-        known = ", ".join(str(number) for number in sorted(mapping))
-        wanted = f"one of the values numbered {known}"
+        wanted = f"one of {', '.join(_enum_name(number, mapping) for number in sorted(mapping))}"
         raise FieldInvalidError(
             field, f"must be {wanted}" if value else f"is required: {wanted}", value
         )
     return mapping[value]
+
+
+def _enum_name(number: int, mapping: Mapping[int, object]) -> str:
+    value = mapping[number]
+    return f"{value.name} ({number})" if isinstance(value, Enum) else str(number)
 
 
 def enums(values: Sequence[int], mapping: Mapping[int, T], field: str) -> tuple[T, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Protocol
 
 from annals_context.domain.events import Event, EventType, Role
@@ -32,6 +33,10 @@ class ConversationFacts:
     agent_id: str
     event_count: int
     version: int
+    current_branch: int = 1
+    title: str = ""
+    user_id: str = ""
+    session_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +59,27 @@ class SearchAnswer:
 class Identity:
     """Whose the credentials are. `tenant_id` is empty for the installation's admin key.
 
-    `is_publishable`: an end user's browser has the key.
+    `is_publishable`: an end user's browser has the key, which is bound to `agent_id`. `user_id`,
+    `session_id`: the end user the call is made for, if any.
     """
 
     tenant_id: str
     is_publishable: bool = False
+    agent_id: str = ""
+    user_id: str = ""
+    session_id: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetrievalScope:
+    """Where to look. All conditions must hold; without any it is the whole tenant."""
+
+    conversation_ids: tuple[str, ...] = ()
+    agent_id: str = ""
+    user_id: str = ""
+    session_id: str = ""
+    start_time: datetime | None = None
+    end_time: datetime | None = None
 
 
 class Storage(Protocol):
@@ -109,6 +130,15 @@ class Storage(Protocol):
         """Search a branch of one conversation."""
 
 
+class RetrievalStorage(Storage, Protocol):
+    """Storage, for what looks beyond one conversation."""
+
+    async def search_scope(
+        self, caller: Caller, query: str, scope: RetrievalScope, *, limit: int
+    ) -> SearchAnswer:
+        """Search the conversations of a scope, each on its current branch."""
+
+
 class Topics(Protocol):
     """Topics of conversations."""
 
@@ -133,3 +163,44 @@ class Summaries(Protocol):
 
         Older parts come more compressed; ranges do not overlap.
         """
+
+
+@dataclass(frozen=True, slots=True)
+class CachedAnswer:
+    """What storage knows of a context. `state` is empty while nothing may be kept.
+
+    `body` and `previous_body`: as they were put, empty when none is kept.
+    """
+
+    state: bytes
+    body: bytes = b""
+    previous_body: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class ContextToKeep:
+    """A context that was assembled in a state. `body` empty: only the state is to be confirmed."""
+
+    conversation_id: str
+    request_digest: bytes
+    state: bytes
+    context_version: str
+    body: bytes
+
+
+class SharedContexts(Protocol):
+    """Contexts that all processes share, in storage. Raises AnnalsError as storage did."""
+
+    async def find(
+        self,
+        caller: Caller,
+        conversation_id: str,
+        request_digest: bytes,
+        *,
+        held_state: bytes,
+        previous_version: str,
+    ) -> CachedAnswer:
+        """Return the present state and what is kept in it, save what the caller holds."""
+
+    async def keep(self, caller: Caller, context: ContextToKeep) -> tuple[bool, bool]:
+        """Return whether the state is still the same, and whether it is kept."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, Field, SecretStr
+from pydantic import BaseModel, Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from annals_common.keys import key_from
 from annals_common.settings import ServerSettings
 from annals_common.tls import ClientTlsSettings
 
@@ -26,6 +27,20 @@ class TopicSettings(BaseModel):
     min_events: int = Field(4, ge=2, description="fewer make no topic")
 
 
+class CacheSettings(BaseModel):
+    """What is kept of assembled contexts."""
+
+    process_bytes: int = Field(
+        67_108_864, ge=0, description="of a process; 0: no contexts are kept anywhere"
+    )
+    ttl_seconds: float = Field(
+        900.0, gt=0, le=86_400, description="how long a process keeps a context"
+    )
+    shared: bool = Field(
+        default=True, description="share contexts with other processes, in storage"
+    )
+
+
 class ContextSettings(BaseSettings):
     """All settings; nested ones are joined by two underscores, as in SERVER__ADDRESS."""
 
@@ -41,3 +56,24 @@ class ContextSettings(BaseSettings):
     storage_tls: ClientTlsSettings = ClientTlsSettings()
     worker: WorkerSettings = WorkerSettings()
     topics: TopicSettings = TopicSettings()
+    cache: CacheSettings = CacheSettings()
+    view_key: SecretStr = Field(
+        SecretStr(""),
+        description="seals views, the same for all processes: 32 bytes in base64url; empty: none",
+    )
+    view_lifetime_seconds: int = Field(
+        86_400, ge=60, le=31_536_000, description="how long a view can be gone on from"
+    )
+
+    @field_validator("view_key")
+    @classmethod
+    def _check_view_key(cls, value: SecretStr) -> SecretStr:
+        if value.get_secret_value():
+            key_from(value.get_secret_value())
+        return value
+
+    @property
+    def view_key_bytes(self) -> bytes | None:
+        """The key as bytes, or None when there is none."""
+        encoded = self.view_key.get_secret_value()
+        return key_from(encoded) if encoded else None

@@ -30,6 +30,7 @@ EVENT_STATUSES: dict[int, EventStatus] = {
     resources_pb2.EVENT_STATUS_INCOMPLETE: EventStatus.INCOMPLETE,
 }
 EVENT_TYPE_NUMBERS: dict[EventType, Any] = {value: key for key, value in EVENT_TYPES.items()}
+EVENT_STATUS_NUMBERS: dict[EventStatus, Any] = {value: key for key, value in EVENT_STATUSES.items()}
 ROLE_NUMBERS: dict[Role, Any] = {value: key for key, value in ROLES.items()}
 BODY_TYPES = {
     "message": EventType.MESSAGE,
@@ -47,6 +48,7 @@ def event_from(message: resources_pb2.Event) -> Event:
     return Event(
         type=BODY_TYPES[kind],
         event_id=message.event_id,
+        conversation_id=message.conversation_id,
         seq=message.seq,
         status=EVENT_STATUSES.get(message.status, EventStatus.COMPLETE),
         model=message.model,
@@ -92,11 +94,31 @@ def new_event_message(event: Event) -> event_service_pb2.NewEvent:
     message = event_service_pb2.NewEvent(
         model=event.model, provider_response_id=event.provider_response_id, **_body_message(event)
     )
+    _add_shared(message, event)
+    return message
+
+
+def stored_event_message(event: Event) -> resources_pb2.Event:
+    """Return an event as far as the domain knows it."""
+    message = resources_pb2.Event(
+        event_id=event.event_id,
+        conversation_id=event.conversation_id,
+        seq=event.seq,
+        type=EVENT_TYPE_NUMBERS[event.type],
+        model=event.model,
+        provider_response_id=event.provider_response_id,
+        status=EVENT_STATUS_NUMBERS[event.status],
+        **_body_message(event),
+    )
+    _add_shared(message, event)
+    return message
+
+
+def _add_shared(message: event_service_pb2.NewEvent | resources_pb2.Event, event: Event) -> None:
     if event.metadata:
         message.metadata.update(cast("dict[str, Any]", dict(event.metadata)))
     if event.event_time:
         message.event_time.FromDatetime(event.event_time)
-    return message
 
 
 def _body_message(event: Event) -> dict[str, Any]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from annals_local.errors import LocalError
 from annals_local.paths import LocalPaths
 from annals_local.ports import ANY_PORTS, Ports
 from annals_local.running import Use, clear, hold
+from annals_local.storage_tools import run_storage
 from annals_local.supervisor import Serving
 
 _DIRECTORY = click.Path(path_type=Path, file_okay=False)
@@ -72,11 +75,30 @@ def run(data_dir: Path, **ports: int | None) -> None:
 @_data_dir("build/demo", "Made anew on each demo; `run` may run beside it.")
 def demo(data_dir: Path) -> None:
     """Load the sample into a new installation, ask three questions, stop."""
-    try:
+    with _told():
         clear(LocalPaths(data_dir.resolve()))
-    except LocalError as error:
-        raise click.ClickException(str(error)) from error
     _hold(data_dir, ANY_PORTS, _demonstrate)
+
+
+@main.command(context_settings={"allow_interspersed_args": False})
+@_data_dir("build/local", "The installation; stands before ARGUMENTS.")
+@click.argument("arguments", nargs=-1, required=True, type=click.UNPROCESSED)
+def storage(data_dir: Path, arguments: tuple[str, ...]) -> None:
+    """Run `annals-storage ARGUMENTS` with the settings of the installation.
+
+    While it serves, by its PostgreSQL; not `verify` and `optimize`, which need the vector engine
+    for themselves. Else PostgreSQL is started for it and stopped again. The exit code is the
+    command's.
+
+    \b
+    Examples:
+      annals-local storage verify --repair
+      annals-local storage parked --retry
+      annals-local storage --data-dir build/demo verify
+    """
+    with _told():
+        code = run_storage(LocalPaths(data_dir.resolve()), arguments)
+    sys.exit(code)
 
 
 async def _serve(serving: Serving) -> None:
@@ -98,8 +120,15 @@ async def _demonstrate(serving: Serving) -> None:
 
 
 def _hold(data_dir: Path, ports: Ports, use: Use) -> None:
-    try:
+    with _told():
         hold(LocalPaths(data_dir.resolve()), ports, use)
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Turn what the user can do something about into one message."""
+    try:
+        yield
     except (LocalError, AnnalsClientError) as error:
         raise click.ClickException(str(error)) from error
 

@@ -26,7 +26,7 @@ class Identity:
     """Who acts. Ids and `api_key` are empty until storage has made them.
 
     `worker_key`: what background work leases its jobs by. `secrets_key`: what storage encrypts
-    signing secrets with, 32 bytes in base64url.
+    signing secrets with, 32 bytes in base64url; `view_key`: what context seals views with.
     """
 
     admin_key: str
@@ -35,6 +35,7 @@ class Identity:
     api_key: str = ""
     secrets_key: str = ""
     worker_key: str = ""
+    view_key: str = ""
 
     @property
     def admin_key_sha256(self) -> str:
@@ -50,12 +51,13 @@ class Identity:
 def load_identity(path: Path) -> Identity:
     """Read the file, or begin one with keys of its own. What an older one lacks is added."""
     noted = Identity(**{"admin_key": secrets.token_urlsafe(32), **read_json(path)})
-    if noted.secrets_key and noted.worker_key:
+    if noted.secrets_key and noted.worker_key and noted.view_key:
         return noted
     identity = replace(
         noted,
         secrets_key=noted.secrets_key or secrets.token_urlsafe(32),
         worker_key=noted.worker_key or secrets.token_urlsafe(32),
+        view_key=noted.view_key or secrets.token_urlsafe(32),
     )
     write_private_json(path, asdict(identity))
     return identity

@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import structlog
 
 from annals_local.child import Child, ChildSpec
-from annals_local.files import read_json, write_private_json
+from annals_local.files import write_private_json
 from annals_local.identity import Identity, ensure_tenant, load_identity
+from annals_local.installation import (
+    begin,
+    clear_leftovers,
+    database_url,
+    postgres_spec,
+    storage_settings,
+)
 from annals_local.paths import LocalPaths
 from annals_local.ports import Addresses, Ports, choose
 from annals_local.probes import is_serving
-from annals_local.processes import ProcessId, end_leftovers, write_processes
+from annals_local.processes import ProcessId, write_processes
 
-START_TIMEOUT_S = 60.0
 DRAIN_SECONDS = 15
 log = structlog.get_logger()
 
@@ -42,7 +48,7 @@ class Supervisor:
 
     async def start(self) -> Serving:
         """Start everything; return once both services serve. Raises LocalError."""
-        await self._clear()
+        await clear_leftovers(self._paths)
         identity = load_identity(self._paths.identity)
         addresses = choose(self._ports)
         await self._start_processes(addresses, identity)
@@ -58,20 +64,14 @@ class Supervisor:
             log.info("process stopped", name=child.name)
         self._paths.processes.unlink(missing_ok=True)
 
-    async def _clear(self) -> None:
-        self._paths.endpoints.unlink(missing_ok=True)
-        if left := await asyncio.to_thread(end_leftovers, self._paths.processes):
-            log.warning("ended what an earlier start left behind", names=left)
-        self._paths.postgres_ready.unlink(missing_ok=True)
-
     async def _start_processes(self, addresses: Addresses, identity: Identity) -> None:
         postgres, storage, context, worker = self._children = [
             Child(spec, self._note_processes) for spec in self._specs(addresses, identity)
         ]
         await asyncio.gather(*(child.load() for child in (postgres, storage, context)))
-        await _begin(postgres, self._has_postgres)
-        await _begin(storage, lambda: is_serving(addresses.storage))
-        await _begin(context, lambda: is_serving(addresses.context))
+        await begin(postgres, self._has_postgres)
+        await begin(storage, lambda: is_serving(addresses.storage))
+        await begin(context, lambda: is_serving(addresses.context))
         # Nobody waits for the worker, and it takes nothing from those that are waited for.
         await worker.load()
         await worker.begin()
@@ -84,14 +84,13 @@ class Supervisor:
 
     async def _has_postgres(self) -> bool:
         # The same after a restart, so storage, restarted meanwhile, need not wait for it.
-        self._database_url = read_json(self._paths.postgres_ready).get("app_url", "")
+        self._database_url = database_url(self._paths)
         return bool(self._database_url)
 
     def _specs(self, addresses: Addresses, identity: Identity) -> Iterator[ChildSpec]:
         """In the order of their start; each relies on those before it."""
         paths = self._paths
-        guard = ("annals_local.postgres_guard", str(paths.postgres), str(paths.postgres_ready))
-        yield ChildSpec("postgres", guard, paths.log("postgres"), dict)
+        yield postgres_spec(paths)
         yield ChildSpec(
             "storage",
             ("annals_storage.__main__", "serve"),
@@ -102,7 +101,7 @@ class Supervisor:
             "context",
             ("annals_context.__main__", "serve"),
             paths.log("context"),
-            lambda: _context(addresses),
+            lambda: _context(addresses, identity),
         )
         yield ChildSpec(
             "worker",
@@ -114,24 +113,15 @@ class Supervisor:
     def _storage(self, addresses: Addresses, identity: Identity) -> dict[str, str]:
         return {
             **_server("STORAGE", addresses.storage, addresses.storage_metrics),
-            "ANNALS_STORAGE_DATABASE_URL": self._database_url,
-            "ANNALS_STORAGE_ADMIN_KEY_SHA256": identity.admin_key_sha256,
-            "ANNALS_STORAGE_WORKER_KEY_SHA256": identity.worker_key_sha256,
-            "ANNALS_STORAGE_SECRETS_KEY": identity.secrets_key,
-            "ANNALS_STORAGE_DATA_DIR": str(self._paths.data),
-            "ANNALS_STORAGE_INDEXER_NAME": "local",
+            **storage_settings(self._paths, identity, self._database_url),
         }
 
 
-async def _begin(child: Child, probe: Callable[[], Awaitable[bool]]) -> None:
-    await child.begin()
-    await child.ready(probe, timeout_s=START_TIMEOUT_S)
-
-
-def _context(addresses: Addresses) -> dict[str, str]:
+def _context(addresses: Addresses, identity: Identity) -> dict[str, str]:
     return {
         **_server("CONTEXT", addresses.context, addresses.context_metrics),
         "ANNALS_CONTEXT_STORAGE_ADDRESS": addresses.storage,
+        "ANNALS_CONTEXT_VIEW_KEY": identity.view_key,
     }
 
 

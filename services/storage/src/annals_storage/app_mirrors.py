@@ -22,6 +22,7 @@ from annals_storage.commands.mirror_report import MirrorParts
 from annals_storage.commands.removing import RemoveGeneration
 from annals_storage.domain.generations import EmbeddingModel, MirrorGeneration
 from annals_storage.embedding.fastembed_model import FastembedEmbedder
+from annals_storage.embedding.golden import GoldenMismatchError
 from annals_storage.embedding.loading import load_embedder
 from annals_storage.embedding.minilm import ModelUnavailableError
 from annals_storage.indexer.keeper import MirrorKeeper
@@ -59,15 +60,26 @@ async def open_patiently(dependency: Database | VectorIndex, attempts: int | Non
 async def load_model(
     settings: StorageSettings, model: str, folder: str | None
 ) -> FastembedEmbedder:
-    """Load a model. What the settings say of one by this name goes before what is said here."""
+    """Load a model. What the settings say of one by this name goes before what is said here.
+
+    Raises ModelUnavailableError and GoldenMismatchError.
+    """
     named = model == settings.embedding_model
     directory = settings.embedding_model_dir if named else Path(folder) if folder else None
-    return await load_embedder(
-        model,
-        data_dir=settings.data_dir,
-        threads=settings.embedding_threads,
-        model_dir=directory,
-    )
+    try:
+        return await load_embedder(
+            model,
+            data_dir=settings.data_dir,
+            threads=settings.embedding_threads,
+            model_dir=directory,
+        )
+    except (ModelUnavailableError, GoldenMismatchError):
+        raise
+    except Exception as error:
+        # Unknown to fastembed, without a network to fetch it, no model in that directory, or a
+        # damaged one: each of the libraries below has errors of its own for that.
+        cause = " ".join(str(error).split())
+        raise ModelUnavailableError(f"the model {model!r} cannot be loaded: {cause}") from error
 
 
 class SettingsModels:
@@ -78,13 +90,13 @@ class SettingsModels:
         self._ready: dict[str, FastembedEmbedder] = {}
 
     async def configured(self) -> EmbeddingModel:
-        """Return the one of the settings, which is loaded then. Raises what loading it raises."""
+        """Return the one of the settings, which is loaded then. Raises what load_model raises."""
         name, directory = self._settings.embedding_model, self._settings.embedding_model_dir
         self._ready[name] = await load_model(self._settings, name, None)
         return _model(name, directory, self._ready[name])
 
     async def load(self, model: EmbeddingModel) -> FastembedEmbedder:
-        """Return it, ready. Raises what loading it raises."""
+        """Return it, ready. Raises what load_model raises."""
         ready = self._ready.pop(model.name, None)
         return ready or await load_model(self._settings, model.name, model.directory)
 
@@ -190,12 +202,8 @@ def _model(name: str, directory: Path | None, embedder: FastembedEmbedder) -> Em
 async def wanted_model(
     settings: StorageSettings, name: str, directory: Path | None
 ) -> EmbeddingModel:
-    """Return a model to build by, once it was loaded. Raises what loading it raises."""
-    try:
-        embedder = await load_model(settings, name, str(directory) if directory else None)
-    except (ValueError, OSError) as error:
-        # Unknown to fastembed, without a network to fetch it, or no model in that directory.
-        raise ModelUnavailableError(f"the model {name!r} cannot be loaded: {error}") from error
+    """Return a model to build by, once it was loaded. Raises what load_model raises."""
+    embedder = await load_model(settings, name, str(directory) if directory else None)
     try:
         return _model(name, directory, embedder)
     finally:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -87,9 +87,19 @@ async def _request(
         sys.exit("there is no mirror yet: start storage first")
     requested = await store.request(await _model(settings, serving.model, name, directory))
     if requested is None:
-        others = [f"generation {row.number} is {row.state}" for row in rows.values()]
-        sys.exit(f"one at a time: {', '.join(others)}; wait, or run `rebuild --cancel`")
+        sys.exit(f"one at a time: {what_is_there(rows.values())}")
     return requested
+
+
+def what_is_there(rows: Iterable[MirrorGeneration]) -> str:
+    """Return why none can be begun, and what to do: only a build can be given up."""
+    states = {row.state: f"generation {row.number} is {row.state}" for row in rows}
+    said = ", ".join(states.values())
+    if GenerationState.BUILDING in states:
+        return f"{said}; wait, or run `rebuild --cancel`"
+    if len(states) > 1:
+        return f"{said}; what was replaced is removed by itself: try again in a minute"
+    return f"{said}, and another one was begun just now; see `annals status`"
 
 
 async def _model(

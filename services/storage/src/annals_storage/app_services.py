@@ -20,17 +20,18 @@ from annals_common.composition import compose
 from annals_common.server import ServiceSpec
 from annals_storage.app_adapters import Shared
 from annals_storage.app_background import add_background, worker_credentials
+from annals_storage.app_context_cache import add_context_cache
 from annals_storage.app_events import add_events
 from annals_storage.app_lifecycle import lifecycle
+from annals_storage.app_summaries import add_summaries
+from annals_storage.app_transfer import transfer_handler
 from annals_storage.commands.authentication import Authenticate
 from annals_storage.commands.diversifying import Diversify
 from annals_storage.commands.end_users import IdentifyEndUser
 from annals_storage.commands.engine_first import EngineBreaker, EngineFirst
 from annals_storage.commands.erasing_everywhere import ErasureEverywhere
-from annals_storage.commands.exporting import ExportConversation
 from annals_storage.commands.forking import ForkConversation
 from annals_storage.commands.generations import Generations, OfServing, OpenGeneration
-from annals_storage.commands.importing import ImportConversations
 from annals_storage.commands.memories import SearchMemories
 from annals_storage.commands.ranking import RankEvents
 from annals_storage.commands.reading_back import ReadBack
@@ -57,7 +58,6 @@ from annals_storage.handlers.search_parameters import SearchParametersHandler
 from annals_storage.handlers.session_merges import SessionMergeHandler
 from annals_storage.handlers.signing_keys import SigningKeyHandler
 from annals_storage.handlers.tenants import TenantHandler
-from annals_storage.handlers.transfer import TransferHandler
 from annals_storage.handlers.usage import UsageHandler
 from annals_storage.ports.embedding import SparseEncoder
 from annals_storage.postgres.conversations import PostgresConversations
@@ -73,14 +73,14 @@ from annals_storage.postgres.search_parameters import PostgresSearchParameters
 from annals_storage.postgres.session_merges import PostgresSessionMerges
 from annals_storage.postgres.signing_keys import PostgresSigningKeys
 from annals_storage.postgres.tenants import PostgresTenants
-from annals_storage.postgres.transfer import PostgresTransfer
 from annals_storage.postgres.usage import PostgresUsage
 
 SERVICES = tuple(
     f"annals.storage.v1.{name}Service"
     for name in (
-        *("Conversation", "Erasure", "Event", "Index", "Job", "Lifecycle", "Memory", "Provider"),
-        *("Relationship", "Search", "Tenant", "Topic", "Usage"),
+        *("ContextCache", "Conversation", "Erasure", "Event", "Index", "Job", "Lifecycle"),
+        *("Memory", "Provider", "Relationship", "Search", "Summary", "Tenant", "Topic"),
+        "Usage",
     )
 )
 LASTING_METHODS = frozenset({"WatchEvents"})
@@ -103,12 +103,13 @@ class Offline:
 
     engine_first: EngineFirst
     lexical: PostgresLexical
+    rescoring: PostgresRescoring
     sparse: SparseEncoder
 
     def words(self, serving: OpenGeneration) -> WordSearch:
         """Return the search by words among the chunks of a generation."""
         model = serving.generation.model.name
-        return WordSearch(lexical=self.lexical, sparse=self.sparse, model=model)
+        return WordSearch(self.lexical, self.rescoring, sparse=self.sparse, model=model)
 
 
 def service_spec(shared: Shared) -> ServiceSpec:
@@ -122,6 +123,8 @@ def service_spec(shared: Shared) -> ServiceSpec:
         _add_conversations(server, shared, access)
         add_events(server, shared, access)
         _add_records(server, shared)
+        add_summaries(server, shared, access)
+        add_context_cache(server, shared)
         _add_searches(server, shared, parameters)
         add_background(server, shared)
         _add_lifecycle(server, shared, identity.authenticate)
@@ -177,22 +180,9 @@ def _add_conversations(server: grpc.aio.Server, shared: Shared, access: Access) 
             ConversationStatusHandler(conversations, access),
             SessionMergeHandler(PostgresSessionMerges(shared.database)),
             ForkHandler(fork),
-            _transfer(shared),
+            transfer_handler(shared),
         ),
         server,
-    )
-
-
-def _transfer(shared: Shared) -> TransferHandler:
-    store, cold = PostgresTransfer(shared.database), shared.adapters.cold
-    return TransferHandler(
-        ExportConversation(store, cold),
-        ImportConversations(
-            store,
-            cold,
-            shared.live.notifications,
-            embedding_dimensions=lambda: shared.adapters.embedder.dimensions,
-        ),
     )
 
 
@@ -231,6 +221,7 @@ def _offline(shared: Shared) -> Offline:
     return Offline(
         engine_first=EngineFirst(EngineBreaker(), timeout_seconds=timeout_seconds),
         lexical=PostgresLexical(shared.database),
+        rescoring=PostgresRescoring(shared.database),
         sparse=shared.adapters.sparse,
     )
 
@@ -265,19 +256,18 @@ def _search(
     shared: Shared, parameters: TenantParameters, offline: Offline, serving: OpenGeneration
 ) -> SearchEvents:
     as_stored = PostgresHits(shared.database, serving.generation.model.name)
-    rescoring = PostgresRescoring(shared.database)
     rank = RankEvents(
         embeddings=serving.embeddings,
         sparse=shared.adapters.sparse,
         vectors=serving.vectors,
-        rescoring=rescoring,
+        rescoring=offline.rescoring,
         parameters=parameters,
         engine_first=offline.engine_first,
         words=offline.words(serving),
     )
     return SearchEvents(
         rank=rank,
-        diversify=Diversify(rescoring),
+        diversify=Diversify(offline.rescoring),
         read_back=ReadBack(shared.warm(as_stored), as_stored),
         views=as_stored,
         outbox=shared.outbox,

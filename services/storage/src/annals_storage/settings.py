@@ -12,6 +12,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from annals_common.keys import key_from
 from annals_common.settings import ServerSettings
+from annals_storage.domain.context_cache import CacheLimits
 from annals_storage.embedding.bm25 import AUTO, fallback_language
 from annals_storage.embedding.minilm import MODEL_NAME
 
@@ -80,6 +81,15 @@ class StorageSettings(BaseSettings):
     cold_storage_options: SecretStr = Field(
         SecretStr("{}"), description="JSON object: what fsspec needs besides, as keys and endpoint"
     )
+    context_cache_ttl_seconds: float = Field(
+        3_600.0, gt=0, le=2_592_000, description="how long an assembled context is kept"
+    )
+    context_cache_body_bytes: int = Field(
+        262_144, ge=0, le=4_194_304, description="largest context kept, compressed; 0: none is"
+    )
+    context_cache_tenant_bytes: int = Field(
+        67_108_864, ge=0, description="of one tenant, compressed; the oldest go first"
+    )
     run_indexer: bool = Field(default=True, description="index in this process too")
     index_max_chunks_per_event: int = Field(
         512, ge=1, le=10_000, description="chunks embedded of one event; later words are left out"
@@ -132,6 +142,15 @@ class StorageSettings(BaseSettings):
         if self.vector_engine == "edge" and not self.run_indexer:
             raise ValueError("vector_engine=edge serves one process: run_indexer must be true")
         return self
+
+    @property
+    def context_cache_limits(self) -> CacheLimits:
+        """How much of assembled contexts is kept."""
+        return CacheLimits(
+            self.context_cache_ttl_seconds,
+            self.context_cache_body_bytes,
+            self.context_cache_tenant_bytes,
+        )
 
     @property
     def cold_storage_arguments(self) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from annals_client.cli.output import (
     print_json_array,
     print_table,
 )
-from annals_client.cli.parameters import JsonMessage
+from annals_client.cli.parameters import POSITIVE_INT32, JsonMessage
 from annals_client.cli.state import State, json_option, pass_state
 from annals_client.values import enum_name, enum_names
 
@@ -109,7 +109,7 @@ def update(state: State, /, agent_id: str, tenant_id: str, **fields: Any) -> Non
 
 @agent.command("list")
 @tenant_option
-@click.option("--limit", type=click.IntRange(min=1), help="At most so many.")
+@click.option("--limit", type=POSITIVE_INT32, help="At most so many.")
 @json_option
 @pass_state
 def list_agents(state: State, tenant_id: str, limit: int | None) -> None:

@@ -11,6 +11,7 @@ from annals_client.cli.attachments import attachment
 from annals_client.cli.branches import branch, branches, fork, revert
 from annals_client.cli.contexts import context_command, count_tokens
 from annals_client.cli.conversations import conversation
+from annals_client.cli.drill_down import collapse, expand, focus
 from annals_client.cli.erasure import erase, verify_erasure
 from annals_client.cli.event_reads import chunks, thread, tool_call, tool_calls
 from annals_client.cli.events import append, list_events
@@ -24,6 +25,7 @@ from annals_client.cli.logs import provider_logs, search_log
 from annals_client.cli.memories import memory
 from annals_client.cli.relationships import relationship
 from annals_client.cli.retention import retention
+from annals_client.cli.retrieval import across, retrieve, snippets
 from annals_client.cli.search import search
 from annals_client.cli.signing_keys import signing_key
 from annals_client.cli.state import make_state
@@ -125,6 +127,12 @@ for command in (
     jobs,
     topic,
     context_command,
+    expand,
+    collapse,
+    focus,
+    snippets,
+    retrieve,
+    across,
     count_tokens,
     conversation,
     usage,

@@ -16,7 +16,7 @@ from annals_client.cli.output import (
     print_json_array,
     print_table,
 )
-from annals_client.cli.parameters import JsonObject
+from annals_client.cli.parameters import NATURAL_INT64, POSITIVE_INT32, JsonObject
 from annals_client.cli.state import State, json_option, pass_state
 
 
@@ -34,7 +34,7 @@ def attachment() -> None:
 @click.option(
     "--size",
     "size_bytes",
-    type=click.IntRange(min=0),
+    type=NATURAL_INT64,
     default=0,
     metavar="BYTES",
     help="Size in bytes; else unknown.",
@@ -65,7 +65,7 @@ def show(state: State, attachment_id: str) -> None:
 
 @attachment.command("list")
 @click.argument("conversation_id")
-@click.option("--limit", type=click.IntRange(min=1), help="At most so many.")
+@click.option("--limit", type=POSITIVE_INT32, help="At most so many.")
 @json_option
 @pass_state
 def list_attachments(state: State, conversation_id: str, limit: int | None) -> None:

@@ -12,6 +12,7 @@ from annals_client.cli.output import (
     print_json_array,
     print_table,
 )
+from annals_client.cli.parameters import POSITIVE_INT32
 from annals_client.cli.state import State, json_option, pass_state
 
 _COLUMNS = ("branch", "from", "after seq", "own events", "current", "name", "created")
@@ -33,8 +34,8 @@ def branches(state: State, conversation_id: str) -> None:
 @click.command()
 @click.argument("conversation_id")
 @click.argument("event_id", default="")
-@click.option("--select", "number", type=click.IntRange(min=1), help="Make this branch current.")
-@click.option("--from", "parent_branch", type=click.IntRange(min=1), help="Of this branch.")
+@click.option("--select", "number", type=POSITIVE_INT32, help="Make this branch current.")
+@click.option("--from", "parent_branch", type=POSITIVE_INT32, help="Of this branch.")
 @click.option("--name", "display_name", default="", help="For people.")
 @click.option("--stay", is_flag=True, help="Do not make the new branch current.")
 @json_option
@@ -90,7 +91,7 @@ def revert(state: State, conversation_id: str, event_id: str, display_name: str)
 @click.command()
 @click.argument("conversation_id")
 @click.argument("event_id", default="")
-@click.option("--branch", type=click.IntRange(min=1), help="The branch to copy, else the current.")
+@click.option("--branch", type=POSITIVE_INT32, help="The branch to copy, else the current.")
 @click.option("--title", default="", help="Of the new conversation, else the same.")
 @click.option("--id", "new_conversation_id", default="", help="UUID; else made up.")
 @json_option

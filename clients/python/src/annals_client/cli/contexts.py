@@ -12,10 +12,17 @@ from rich.text import Text
 from annals.context.v1 import context_service_pb2 as pb
 from annals.context.v1 import resources_pb2 as res
 from annals_client.cli.output import print_fields, print_json, print_table, stdout_console
+from annals_client.cli.parameters import NATURAL_INT32, POSITIVE_INT32
 from annals_client.cli.state import State, json_option, pass_state
 from annals_client.values import enum_name, enum_names
 
-_FORMATS = {"openai": "openai-chat", "text": "text"}
+_FORMATS = {
+    "openai": "openai-chat",
+    "responses": "openai-responses",
+    "anthropic": "anthropic-messages",
+    "gemini": "gemini-contents",
+    "text": "text",
+}
 _BAR_CHARS = 20
 
 
@@ -23,9 +30,15 @@ _BAR_CHARS = 20
 @click.argument("conversation_id")
 @click.argument("query", default="")
 @click.option(
-    "--budget", "budget_tokens", type=int, required=True, help="Tokens, with the reserve."
+    "--budget",
+    "budget_tokens",
+    type=POSITIVE_INT32,
+    required=True,
+    help="Tokens, with the reserve.",
 )
-@click.option("--reserve", "reserve_tokens", type=int, default=0, help="Kept for the answer.")
+@click.option(
+    "--reserve", "reserve_tokens", type=NATURAL_INT32, default=0, help="Kept for the answer."
+)
 @click.option("--message", "current_message", default="", help="What the user says now.")
 @click.option(
     "--format",
@@ -41,8 +54,8 @@ _BAR_CHARS = 20
     show_default=True,
 )
 @click.option("--model", default="", help="The model that reads it; decides the tokenizer.")
-@click.option("--recent", "recent_events", type=int, help="Newest events always there.")
-@click.option("--relevant", "relevant_events", type=int, help="Events to search for.")
+@click.option("--recent", "recent_events", type=NATURAL_INT32, help="Newest events always there.")
+@click.option("--relevant", "relevant_events", type=NATURAL_INT32, help="Events to search for.")
 @click.option("--fresh", is_flag=True, help="Wait until what was just stored can be found.")
 @click.option("--payload-only", is_flag=True, help="Print the payload exactly as counted.")
 @json_option
@@ -85,7 +98,7 @@ def context_command(
     elif payload_only:
         click.echo(prepared.payload, nl=False)
     else:
-        _print(prepared)
+        print_prepared(prepared)
 
 
 @click.command("count-tokens")
@@ -104,7 +117,8 @@ def count_tokens(state: State, texts: Sequence[str], model: str) -> None:
     click.echo(f"{counted.total_tokens} tokens ({_counter(counter)})")
 
 
-def _print(prepared: pb.PrepareContextResponse) -> None:
+def print_prepared(prepared: pb.PrepareContextResponse) -> None:
+    """Print a context, its ledger, its items and what it adds up to."""
     console = stdout_console()
     if console.is_terminal:
         console.print(Panel(Text(prepared.payload), title="payload", border_style="dim"))
@@ -162,6 +176,7 @@ def _print_totals(prepared: pb.PrepareContextResponse) -> None:
             "degraded": ", ".join(prepared.degraded) or "no",
             "repairs": ", ".join(repairs),
             "version": prepared.context_version,
+            "view": prepared.view,
         }
     )
 

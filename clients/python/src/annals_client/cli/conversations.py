@@ -18,7 +18,7 @@ from annals_client.cli.output import (
     print_json_array,
     print_table,
 )
-from annals_client.cli.parameters import JsonObject
+from annals_client.cli.parameters import NATURAL_INT64, POSITIVE_INT32, JsonObject
 from annals_client.cli.state import State, json_option, pass_state
 from annals_client.values import enum_name, enum_names
 
@@ -80,7 +80,7 @@ def current(state: State, /, **owner: Any) -> None:
 @click.option("--session", "session_id", default="", help="Only of this session.")
 @click.option("--status", "statuses", multiple=True, type=_STATUSES, help="Only with it.")
 @click.option("--deleted", "show_deleted", is_flag=True, help="Deleted ones too.")
-@click.option("--limit", type=click.IntRange(min=1), help="At most so many.")
+@click.option("--limit", type=POSITIVE_INT32, help="At most so many.")
 @json_option
 @pass_state
 def list_conversations(state: State, /, **conditions: Any) -> None:
@@ -102,7 +102,9 @@ def list_conversations(state: State, /, **conditions: Any) -> None:
 @click.option("--user", "user_id", help="The end user.")
 @click.option("--session", "session_id", help="The end user's session.")
 @click.option("--metadata", type=JsonObject(), help="Your own data: a JSON object.")
-@click.option("--version", type=int, default=0, help="Change only if it is at this version.")
+@click.option(
+    "--version", type=NATURAL_INT64, default=0, help="Change only if it is at this version."
+)
 @json_option
 @pass_state
 def update(state: State, /, conversation_id: str, version: int, **changes: Any) -> None:

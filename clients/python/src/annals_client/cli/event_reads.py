@@ -14,6 +14,7 @@ from annals_client.cli.output import (
     print_table,
     stdout_console,
 )
+from annals_client.cli.parameters import NATURAL_INT32
 from annals_client.cli.state import State, json_option, pass_state
 from annals_client.values import enum_names
 
@@ -79,13 +80,13 @@ def thread(
 @click.option(
     "--overlap",
     "overlap_tokens",
-    type=click.IntRange(min=0),
+    type=NATURAL_INT32,
     help="Tokens a chunk repeats of the one before (default 200, or a twentieth if less).",
 )
 @click.option(
     "--first",
     "chunk_index",
-    type=click.IntRange(min=0),
+    type=NATURAL_INT32,
     default=0,
     show_default=True,
     help="First chunk wanted, from 0.",

@@ -20,6 +20,7 @@ from annals_client.cli.output import (
     stdout_console,
     visible,
 )
+from annals_client.cli.parameters import NATURAL_INT64, POSITIVE_INT32
 from annals_client.cli.state import State, json_option, pass_state
 from annals_client.cli.words import ROLES, Words, event_options
 from annals_client.values import enum_name, enum_names
@@ -32,7 +33,7 @@ _STYLES = {"user": "cyan", "assistant": "green", "error": "red"}
 @click.argument("conversation")
 @click.argument("text", default=None, required=False)
 @event_options
-@click.option("--expected-last-seq", type=int, help="Store only if the last seq is this.")
+@click.option("--expected-last-seq", type=NATURAL_INT64, help="Store only if the last seq is this.")
 @json_option
 @pass_state
 def append(
@@ -57,11 +58,11 @@ def append(
 
 @click.command("list")
 @click.argument("conversation_id")
-@click.option("--last", type=click.IntRange(min=1), help="Only the newest N events.")
+@click.option("--last", type=POSITIVE_INT32, help="Only the newest N events.")
 @click.option("--type", "types", multiple=True, type=_TYPES, help="Only of this type.")
 @click.option("--role", "roles", multiple=True, type=ROLES, help="Only messages of this role.")
 @click.option("--tool", "tool_names", multiple=True, help="Only calls and results of this tool.")
-@click.option("--after", "after_seq", type=int, default=0, help="Only seq above this.")
+@click.option("--after", "after_seq", type=NATURAL_INT64, default=0, help="Only seq above this.")
 @click.option("--full", is_flag=True, help="Every word, not one line each.")
 @json_option
 @pass_state

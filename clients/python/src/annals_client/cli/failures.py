@@ -29,14 +29,23 @@ class FriendlyGroup(click.Group):
         except AnnalsClientError as error:
             raise click.ClickException(describe(error)) from error
         except UnicodeError as error:
-            raise click.ClickException("the text is not valid Unicode (UTF-8)") from error
+            raise click.ClickException(in_words(error)) from error
         except ValueError as error:
             # What no message can carry, such as a number beyond 64 bits.
-            raise click.UsageError(_line(str(error))) from error
+            raise click.UsageError(in_words(error)) from error
         except OSError as error:
             if isinstance(error, BrokenPipeError):
                 raise
             raise click.ClickException(f"{error.filename or 'i/o'}: {error.strerror}") from error
+
+
+def in_words(error: AnnalsClientError | ValueError) -> str:
+    """Write what a command could not do on one line."""
+    if isinstance(error, AnnalsClientError):
+        return describe(error)
+    if isinstance(error, UnicodeError):
+        return "the text is not valid Unicode (UTF-8)"
+    return _line(str(error))
 
 
 def describe(error: AnnalsClientError) -> str:

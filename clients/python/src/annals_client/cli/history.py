@@ -20,6 +20,7 @@ from annals_client.cli.output import (
     print_table,
     stdout_console,
 )
+from annals_client.cli.parameters import NATURAL_INT32, POSITIVE_INT32
 from annals_client.cli.state import State, json_option, pass_state
 from annals_client.client import AnnalsClient
 from annals_client.values import enum_name, enum_names
@@ -30,7 +31,9 @@ _TYPES = click.Choice(enum_names(res.EventType, "EVENT_TYPE_"))
 @click.command()
 @click.argument("event_id")
 @click.argument("text", default="-")
-@click.option("--version", "expected_version", type=int, default=0, help="Only at this version.")
+@click.option(
+    "--version", "expected_version", type=NATURAL_INT32, default=0, help="Only at this version."
+)
 @json_option
 @pass_state
 def edit(state: State, event_id: str, text: str, expected_version: int) -> None:
@@ -70,7 +73,7 @@ def restore(state: State, event_id: str) -> None:
 
 @click.command()
 @click.argument("event")
-@click.option("--limit", type=click.IntRange(min=1), help="At most so many.")
+@click.option("--limit", type=POSITIVE_INT32, help="At most so many.")
 @json_option
 @pass_state
 def history(state: State, event: str, limit: int | None) -> None:
@@ -91,8 +94,8 @@ def history(state: State, event: str, limit: int | None) -> None:
 @click.argument("when", default="today")
 @click.option("--timezone", default="", metavar="NAME", help="Such as Europe/Zurich; else UTC.")
 @click.option("--type", "types", multiple=True, type=_TYPES, help="Only of this type.")
-@click.option("--branch", type=click.IntRange(min=1), default=None, help="Else the current one.")
-@click.option("--limit", type=click.IntRange(min=1), help="At most so many.")
+@click.option("--branch", type=POSITIVE_INT32, default=None, help="Else the current one.")
+@click.option("--limit", type=POSITIVE_INT32, help="At most so many.")
 @click.option("--full", is_flag=True, help="Every word, not one line each.")
 @json_option
 @pass_state

@@ -10,10 +10,12 @@ from pathlib import Path
 import click
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+from annals_client.cli.failures import in_words
 from annals_client.cli.output import print_fields, print_json, stderr_console
 from annals_client.cli.state import State, json_option, pass_state
+from annals_client.errors import AnnalsClientError
 from annals_client.importers import FORMATS, Importer, ImportOptions, ImportSummary
-from annals_client.importers.documents import JsonExportError
+from annals_client.importers.documents import ImportFileError, JsonExportError
 from annals_client.importers.load import Report
 
 EXPORT = "annals"
@@ -65,12 +67,26 @@ def import_command(
     options = ImportOptions(forced, agent_id, title, as_new, batch_size)
     importer = Importer(state.client(), options)
     for path in files:
-        if form == EXPORT or (form == "auto" and _is_export(path)):
-            _restore(state, path, importer.summary)
-            continue
-        with _progress(path) as report:
-            importer.load(path, report)
+        with _named(path, files):
+            if form == EXPORT or (form == "auto" and _is_export(path)):
+                _restore(state, path, importer.summary)
+                continue
+            with _progress(path) as report:
+                importer.load(path, report)
     _print(state, importer.summary)
+
+
+@contextmanager
+def _named(path: Path, files: Sequence[Path]) -> Iterator[None]:
+    """Say which of several files a failure is of, where it does not say so itself."""
+    try:
+        yield
+    except ImportFileError:
+        raise
+    except (AnnalsClientError, ValueError) as error:
+        if len(files) == 1:
+            raise
+        raise click.ClickException(f"{path}: {in_words(error)}") from error
 
 
 def _is_export(path: Path) -> bool:

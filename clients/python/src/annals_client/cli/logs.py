@@ -8,6 +8,7 @@ import click
 
 from annals.storage.v1 import search_service_pb2 as pb
 from annals_client.cli.output import moment, one_line, print_json_array, print_table
+from annals_client.cli.parameters import POSITIVE_INT32
 from annals_client.cli.state import State, json_option, pass_state
 from annals_client.values import enum_name
 
@@ -16,7 +17,7 @@ from annals_client.values import enum_name
 @click.option("--conversation", "conversation_id", default="", help="Only in this one.")
 @click.option("--from", "start_time", type=click.DateTime(), help="At or after this (UTC).")
 @click.option("--to", "end_time", type=click.DateTime(), help="Before this (UTC).")
-@click.option("--limit", type=click.IntRange(min=1), help="At most so many.")
+@click.option("--limit", type=POSITIVE_INT32, help="At most so many.")
 @json_option
 @pass_state
 def search_log(
@@ -42,7 +43,7 @@ def search_log(
 
 @click.command("provider-logs")
 @click.argument("conversation_id")
-@click.option("--limit", type=click.IntRange(min=1), help="At most so many.")
+@click.option("--limit", type=POSITIVE_INT32, help="At most so many.")
 @click.option("--full", is_flag=True, help="All of requests and responses, not 80 characters.")
 @json_option
 @pass_state

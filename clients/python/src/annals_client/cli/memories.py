@@ -17,7 +17,7 @@ from annals_client.cli.output import (
     print_json_array,
     print_table,
 )
-from annals_client.cli.parameters import JsonObject
+from annals_client.cli.parameters import POSITIVE_INT32, JsonObject
 from annals_client.cli.state import State, json_option, pass_state
 
 _tag = click.option("--tag", "tags", multiple=True, help="May be repeated.")
@@ -52,7 +52,7 @@ def store(state: State, /, conversation: str, content: str, **fields: Any) -> No
 @memory.command("list")
 @click.option("--conversation", "conversation_id", default="", help="Only of this one.")
 @_tag
-@click.option("--limit", type=click.IntRange(min=1), help="At most so many.")
+@click.option("--limit", type=POSITIVE_INT32, help="At most so many.")
 @json_option
 @pass_state
 def list_memories(

@@ -15,7 +15,7 @@ from annals_client.cli.output import (
     print_json_array,
     print_table,
 )
-from annals_client.cli.parameters import JsonObject, Node
+from annals_client.cli.parameters import POSITIVE_INT32, JsonObject, Node
 from annals_client.cli.state import State, json_option, pass_state
 from annals_client.values import enum_name, enum_names
 
@@ -62,7 +62,7 @@ def create(state: State, /, **fields: Any) -> None:
 @click.argument("node", type=Node())
 @click.option("--end", type=_ENDS, default="either", show_default=True, help="Which end NODE is.")
 @click.option("--type", "types", multiple=True, type=_TYPES, help="Only of this type.")
-@click.option("--limit", type=click.IntRange(min=1), help="At most so many.")
+@click.option("--limit", type=POSITIVE_INT32, help="At most so many.")
 @json_option
 @pass_state
 def list_relationships(state: State, /, node: tuple[str, str], **conditions: Any) -> None:

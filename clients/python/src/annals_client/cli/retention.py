@@ -16,6 +16,7 @@ from annals_client.cli.output import (
     print_table,
     stderr_console,
 )
+from annals_client.cli.parameters import NATURAL_INT64, POSITIVE_INT32
 from annals_client.cli.state import State, json_option, pass_state
 
 _DAYS = {
@@ -38,7 +39,7 @@ def retention() -> None:
 def _day_options(command: Command) -> Command:
     for name, field in reversed(_DAYS.items()):
         option = f"--{name.replace(' ', '-')}"
-        command = click.option(option, field, type=click.IntRange(min=1), metavar="DAYS")(command)
+        command = click.option(option, field, type=POSITIVE_INT32, metavar="DAYS")(command)
     return command
 
 
@@ -90,7 +91,7 @@ def delete(state: State, agent_id: str) -> None:
 
 @retention.command("move-to-cold")
 @click.argument("conversation_id")
-@click.option("--until", "until_seq", type=click.IntRange(min=0), default=0, help="Up to this seq.")
+@click.option("--until", "until_seq", type=NATURAL_INT64, default=0, help="Up to this seq.")
 @json_option
 @pass_state
 def move_to_cold(state: State, conversation_id: str, until_seq: int) -> None:

@@ -44,8 +44,17 @@ def set_parameters(state: State, settings: Sequence[str], tenant_id: str) -> Non
       annals tenant search-parameters set time_bonus=0.2 speaker_bonus=0
       annals tenant search-parameters set time_bonus=default
     """
-    values = dict(map(_setting, settings))
+    values = _values(settings)
     _print(state, state.client().search_parameters.update(values, tenant_id=tenant_id))
+
+
+def _values(settings: Sequence[str]) -> dict[str, float | None]:
+    values: dict[str, float | None] = {}
+    for name, value in map(_setting, settings):
+        if name in values:
+            raise click.UsageError(f"{name} is named twice")
+        values[name] = value
+    return values
 
 
 def _setting(text: str) -> tuple[str, float | None]:

@@ -12,6 +12,7 @@ from annals_client.cli.output import (
     print_json_array,
     print_table,
 )
+from annals_client.cli.parameters import POSITIVE_INT32
 from annals_client.cli.search_parameters import search_parameters
 from annals_client.cli.state import State, json_option, pass_state
 
@@ -37,7 +38,7 @@ def create(state: State, name: str) -> None:
 
 
 @tenant.command("list")
-@click.option("--limit", type=click.IntRange(min=1), help="At most so many.")
+@click.option("--limit", type=POSITIVE_INT32, help="At most so many.")
 @json_option
 @pass_state
 def list_tenants(state: State, limit: int | None) -> None:

@@ -14,6 +14,7 @@ import click
 from annals.storage.v1 import conversation_service_pb2 as pb
 from annals_client.cli.events import print_event
 from annals_client.cli.output import as_dict, stderr_console, stdout_console
+from annals_client.cli.parameters import NATURAL_INT64, POSITIVE_INT32
 from annals_client.cli.state import State, json_option, pass_state
 from annals_client.values import enum_names
 
@@ -30,7 +31,7 @@ _KIBIBYTE = 1024
     show_default=True,
     help="json-lines holds everything and can be imported again.",
 )
-@click.option("--branch", type=click.IntRange(min=1), help="Else the current one; not json-lines.")
+@click.option("--branch", type=POSITIVE_INT32, help="Else the current one; not json-lines.")
 @click.option(
     "-o",
     "--output",
@@ -64,9 +65,9 @@ def export(
 @click.command()
 @click.argument("conversation_id", default="")
 @click.option("--agent", "agent_id", default="", help="All conversations of this agent instead.")
-@click.option("--after", "after_seq", type=click.IntRange(min=0), help="Begin after this seq.")
-@click.option("--branch", type=click.IntRange(min=1), help="Only this branch.")
-@click.option("--limit", type=click.IntRange(min=1), help="Stop after so many events.")
+@click.option("--after", "after_seq", type=NATURAL_INT64, help="Begin after this seq.")
+@click.option("--branch", type=POSITIVE_INT32, help="Only this branch.")
+@click.option("--limit", type=POSITIVE_INT32, help="Stop after so many events.")
 @click.option("--full", is_flag=True, help="Every word, not one line each.")
 @json_option
 @pass_state

@@ -9,6 +9,7 @@ import click
 
 from annals.storage.v1 import usage_service_pb2 as pb
 from annals_client.cli.output import moment, print_json_array, print_table
+from annals_client.cli.parameters import NATURAL_INT64, POSITIVE_INT32
 from annals_client.cli.state import State, json_option, pass_state
 from annals_client.values import enum_names
 
@@ -31,10 +32,8 @@ _SUMS = {
 @click.option("--agent", "agent_id", default="", help="Only of this agent.")
 @click.option("--user", "user_id", default="", help="Only of this user.")
 @click.option("--conversation", "conversation_id", default="", help="Only of this one.")
-@click.option("--limit", type=click.IntRange(min=1), help="At most so many rows.")
-@click.option(
-    "--large", type=click.IntRange(min=0), help="Instead: conversations of at least N events."
-)
+@click.option("--limit", type=POSITIVE_INT32, help="At most so many rows.")
+@click.option("--large", type=NATURAL_INT64, help="Instead: conversations of at least N events.")
 @json_option
 @pass_state
 def usage(

@@ -9,6 +9,8 @@ import json
 from collections.abc import Iterator
 from typing import Any, TextIO
 
+from annals_client.values import whole_number
+
 CHUNK_CHARS = 256 * 1024
 _SPACE = " \t\r\n\ufeff"
 _AFTER_NUMBER = frozenset(" \t\r\n,]}")
@@ -20,7 +22,7 @@ class JsonReader:
     def __init__(self, file: TextIO) -> None:
         self._file = file
         self._text, self._at = "", 0
-        self._decoder = json.JSONDecoder()
+        self._decoder = json.JSONDecoder(parse_int=whole_number)
         self.consumed_chars = 0
 
     def peek(self) -> str:

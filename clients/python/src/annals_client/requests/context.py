@@ -24,11 +24,14 @@ def prepare(
     include_tool_calls: bool | None = None,
     read_your_writes: bool = False,
     branch: int = 0,
+    previous_context_version: str = "",
     timeout: float | None = None,
 ) -> Call[pb.PrepareContextResponse]:
-    """Build a context. `payload_format`: openai-chat or text; `strategy`: adaptive, full, snippet.
+    """Build a context. `strategy`: adaptive, full, snippet.
 
-    `branch` 0: the current one.
+    `payload_format`: openai-chat, openai-responses, anthropic-messages, gemini-contents or text.
+    `branch` 0: the current one. `previous_context_version`: what to compare it with; the answer's
+    `shared_prefix_tokens` says how much of it a provider that caches prompts has read already.
 
     Raises BudgetTooSmallError with `minimum_budget_tokens` when nothing fits.
     """
@@ -47,5 +50,6 @@ def prepare(
         include_tool_calls=include_tool_calls,
         read_your_writes=read_your_writes,
         branch=branch,
+        previous_context_version=previous_context_version,
     )
     return safe_call(lambda stubs: stubs.context.PrepareContext, request, timeout)

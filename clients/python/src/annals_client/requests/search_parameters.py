@@ -47,3 +47,5 @@ def _set(parameters: res.SearchParameters, name: str, value: float) -> None:
         setattr(parameters, name, value)
     except TypeError:
         raise ValueError(f"{name} is a whole number, not {value}") from None
+    except ValueError:
+        raise ValueError(f"{name}: {value} is out of range") from None

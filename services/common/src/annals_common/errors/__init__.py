@@ -33,6 +33,7 @@ from annals_common.errors.history import (
     EventDeletedError,
     EventErasedError,
     RelationshipCycleError,
+    SummarySourceChangedError,
     ToolCallNotFoundError,
 )
 from annals_common.errors.requests import (
@@ -78,6 +79,7 @@ __all__ = [
     "ScopeMissingError",
     "SeqMismatchError",
     "SessionAlreadyMergedError",
+    "SummarySourceChangedError",
     "ToolCallNotFoundError",
     "UserTokenInvalidError",
     "UserTokenRequiredError",

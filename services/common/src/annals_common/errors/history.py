@@ -70,3 +70,16 @@ class RelationshipCycleError(AnnalsError):
             f"{relationship_type} would lead from {echo(source)} back to itself",
             metadata={"type": relationship_type, "source": echo(source)},
         )
+
+
+class SummarySourceChangedError(AnnalsError):
+    """What a summary was made of changed since it was read."""
+
+    code = grpc.StatusCode.ABORTED
+    reason = "SUMMARY_SOURCE_CHANGED"
+
+    def __init__(self, first_seq: int, last_seq: int) -> None:
+        super().__init__(
+            f"the events {first_seq} to {last_seq} changed since they were read; read them again",
+            metadata={"first_seq": str(first_seq), "last_seq": str(last_seq)},
+        )

@@ -19,3 +19,8 @@ def counter_for(model: str) -> TokenCounter:
 @cache
 def _counter(encoding: str, exact: bool) -> TokenCounter:  # noqa: FBT001 - a cache key
     return TokenCounter(encoding, exact, partial(encode_text, load_encoding(encoding)))
+
+
+def count_in(encoding: str, text: str) -> int:
+    """Return the tokens of a text in an encoding such as "o200k_base"."""
+    return _counter(encoding, exact=True).count(text)

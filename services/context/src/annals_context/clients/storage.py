@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
 import grpc.aio
+from google.protobuf.timestamp_pb2 import Timestamp
 
 from annals.storage.v1 import (
     conversation_service_pb2,
@@ -20,7 +22,14 @@ from annals.storage.v1 import (
 from annals_context.clients.calling import call
 from annals_context.domain.events import Event, EventType, Role
 from annals_context.domain.model import Hit
-from annals_context.ports import AgentFacts, Caller, ConversationFacts, Identity, SearchAnswer
+from annals_context.ports import (
+    AgentFacts,
+    Caller,
+    ConversationFacts,
+    Identity,
+    RetrievalScope,
+    SearchAnswer,
+)
 from annals_context.translation import EVENT_TYPE_NUMBERS, ROLE_NUMBERS, event_from
 
 MAX_PAGE = 1_000
@@ -40,7 +49,13 @@ class GrpcStorage:
         request = tenant_service_pb2.GetCallerRequest()
         response = await call(self._tenants.GetCaller, request, caller)
         kind = resources_pb2.API_KEY_KIND_PUBLISHABLE
-        return Identity(response.tenant_id, is_publishable=response.kind == kind)
+        return Identity(
+            response.tenant_id,
+            is_publishable=response.kind == kind,
+            agent_id=response.agent_id,
+            user_id=response.user_id,
+            session_id=response.session_id,
+        )
 
     async def get_conversation(self, caller: Caller, conversation_id: str) -> ConversationFacts:
         """Return the conversation."""
@@ -52,6 +67,10 @@ class GrpcStorage:
             agent_id=found.agent_id,
             event_count=found.event_count,
             version=found.version,
+            current_branch=found.current_branch,
+            title=found.title,
+            user_id=found.user_id,
+            session_id=found.session_id,
         )
 
     async def get_agent(self, caller: Caller, agent_id: str) -> AgentFacts:
@@ -123,8 +142,32 @@ class GrpcStorage:
             if read_your_writes
             else search_service_pb2.SEARCH_FRESHNESS_EVENTUAL,
         )
-        response = await call(self._search.SearchEvents, request, caller)
-        hits = tuple(
-            Hit(event_from(h.event), h.score, h.chunk_start, h.chunk_end) for h in response.hits
+        return _answer(await call(self._search.SearchEvents, request, caller))
+
+    async def search_scope(
+        self, caller: Caller, query: str, scope: RetrievalScope, *, limit: int
+    ) -> SearchAnswer:
+        """Search the conversations of a scope, each on its current branch."""
+        where = search_service_pb2.SearchFilter(
+            conversation_ids=scope.conversation_ids,
+            agent_ids=[scope.agent_id] if scope.agent_id else [],
+            user_id=scope.user_id,
+            session_id=scope.session_id,
+            start_time=_stamp(scope.start_time),
+            end_time=_stamp(scope.end_time),
         )
-        return SearchAnswer(hits, tuple(response.degraded))
+        request = search_service_pb2.SearchEventsRequest(query=query, filter=where, limit=limit)
+        return _answer(await call(self._search.SearchEvents, request, caller))
+
+
+def _stamp(moment: datetime | None) -> Timestamp | None:
+    if moment is None:
+        return None
+    stamp = Timestamp()
+    stamp.FromDatetime(moment)
+    return stamp
+
+
+def _answer(response: search_service_pb2.SearchEventsResponse) -> SearchAnswer:
+    hits = (Hit(event_from(h.event), h.score, h.chunk_start, h.chunk_end) for h in response.hits)
+    return SearchAnswer(tuple(hits), tuple(response.degraded))

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from annals_common.errors import AnnalsError, DeadlineExceededError, DependencyUnavailableError
+from annals_context.commands.fetching import events_at
+from annals_context.commands.together import first_error
 from annals_context.domain.assembly import assemble
 from annals_context.domain.counting import Counter
 from annals_context.domain.events import Event, EventType, Role
 from annals_context.domain.model import (
     ContextRequest,
+    DetailLevel,
     Hit,
     PayloadFormat,
     PreparedContext,
@@ -41,7 +44,7 @@ SEARCH_UNAVAILABLE = "search_unavailable"
 
 @dataclass(frozen=True, slots=True)
 class Prepare:
-    """A validated request. `branch` 0: the current one."""
+    """A validated request. `branch` 0: the current one. `pins`, `required`: see ContextRequest."""
 
     conversation_id: str
     budget_tokens: int
@@ -57,15 +60,18 @@ class Prepare:
     include_tool_calls: bool
     read_your_writes: bool
     branch: int = 0
+    pins: Mapping[int, DetailLevel] = field(default_factory=dict)
+    required: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """The context, and what it was made from."""
+    """The context, and what it was made from. `branch`: the one prepared, never 0."""
 
     context: PreparedContext
     conversation_version: int
     degraded: tuple[str, ...]
+    branch: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +88,7 @@ class _Material:
     agent: AgentFacts
     newest: _Newest
     found: SearchAnswer
+    expanded: tuple[Event, ...] = ()
 
 
 class PrepareContext:
@@ -92,15 +99,20 @@ class PrepareContext:
 
     async def __call__(self, caller: Caller, request: Prepare) -> Prepared:
         """Raises BudgetTooSmallError and what storage raises; a failed search only degrades."""
-        material = await self._gather(caller, request)
+        material = await self._with_expanded(caller, request, await self._gather(caller, request))
         partners = await self._partners(caller, request, material)
         context_request = self._context_request(request, material, partners)
         # Counting and fitting take milliseconds of pure CPU: not on the event loop.
         context = await asyncio.to_thread(assemble, context_request)
-        return Prepared(context, material.conversation.version, material.found.degraded)
+        return Prepared(
+            context,
+            material.conversation.version,
+            material.found.degraded,
+            request.branch or material.conversation.current_branch,
+        )
 
     async def _gather(self, caller: Caller, request: Prepare) -> _Material:
-        async with _first_error(), asyncio.TaskGroup() as tasks:
+        async with first_error(), asyncio.TaskGroup() as tasks:
             facts = tasks.create_task(self._facts(caller, request))
             newest = tasks.create_task(self._newest(caller, request))
             found = tasks.create_task(self._search(caller, request, newest))
@@ -160,6 +172,19 @@ class PrepareContext:
         hits = tuple(_focused(hit, query) for hit in found.hits if hit.event.belongs_in_context)
         return replace(found, hits=hits)
 
+    async def _with_expanded(
+        self, caller: Caller, request: Prepare, material: _Material
+    ) -> _Material:
+        """Add the expanded events that were neither listed nor found."""
+        asked = {seq for seq, level in request.pins.items() if level is DetailLevel.FULL}
+        seqs = asked.difference(event.seq for event in _distinct(material))
+        if not seqs:
+            return material
+        found = await events_at(
+            self._storage, caller, request.conversation_id, branch=request.branch, seqs=seqs
+        )
+        return replace(material, expanded=tuple(_shown(found)))
+
     async def _partners(self, caller: Caller, request: Prepare, material: _Material) -> list[Event]:
         """Fetch the calls and results whose other half is already there."""
         if not request.include_tool_calls:
@@ -167,7 +192,9 @@ class PrepareContext:
         present = _distinct(material)
         alone = set(unpaired_tool_call_ids(present))
         halves = [event for event in present if event.tool_call_id in alone]
-        async with _first_error(), asyncio.TaskGroup() as tasks:
+        # What a reader asked for must not miss its other half for want of look-ups.
+        halves.sort(key=lambda event: event.seq not in request.pins)
+        async with first_error(), asyncio.TaskGroup() as tasks:
             lookups = [
                 tasks.create_task(self._around(caller, request, half))
                 for half in halves[:MAX_PARTNER_LOOKUPS]
@@ -197,13 +224,15 @@ class PrepareContext:
             total_events=_total_events(material),
             recent=newest[: request.recent_events],
             relevant=material.found.hits,
-            others=(*newest[request.recent_events :], *partners),
+            others=(*newest[request.recent_events :], *material.expanded, *partners),
             system_prompt=material.agent.system_prompt,
             current_message=request.current_message,
             payload_format=request.payload_format,
             strategy=request.strategy,
             snippet_chars=request.snippet_chars,
             include_tool_calls=request.include_tool_calls,
+            pins=request.pins,
+            required=request.required,
         )
 
 
@@ -240,8 +269,9 @@ def _newest_user_words(newest: Sequence[Event]) -> str:
 
 
 def _distinct(material: _Material) -> list[Event]:
-    hits: Sequence[Hit] = material.found.hits
-    events = {event.seq: event for event in (*material.newest.events, *(hit.event for hit in hits))}
+    found = (hit.event for hit in material.found.hits)
+    all_events = (*material.newest.events, *found, *material.expanded)
+    events = {event.seq: event for event in all_events}
     return [events[seq] for seq in sorted(events)]
 
 
@@ -249,14 +279,3 @@ def _within(caller: Caller, seconds: float) -> Caller:
     if caller.timeout_s is None:
         return replace(caller, timeout_s=seconds)
     return replace(caller, timeout_s=min(seconds, caller.timeout_s * SEARCH_SHARE))
-
-
-class _first_error:  # noqa: N801 - reads as a statement
-    """Raises the first error of a task group as itself."""
-
-    async def __aenter__(self) -> None:
-        return None
-
-    async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, BaseExceptionGroup):
-            raise error.exceptions[0] from error

@@ -10,14 +10,11 @@ from annals_common.errors import BudgetTooSmallError
 from annals_context.domain.counting import LONGEST_TOKEN_BYTES, available_for, margin_tokens
 from annals_context.domain.fitting import ALL_DETAILS, CurrentMessage, Filling, Selection
 from annals_context.domain.formats.layouts import layout_for
-from annals_context.domain.formats.rendering import pairing_repairs
 from annals_context.domain.model import (
     ContextRequest,
     CounterInfo,
     DetailLevel,
-    PayloadFormat,
     PreparedContext,
-    Repair,
 )
 from annals_context.domain.planning import Plan, make_plan, make_whole_plan
 from annals_context.domain.pricing import Pricing
@@ -69,9 +66,19 @@ def _fitted(assembly: _Assembly) -> Written:
             break
         written = _write(assembly, selection)
         if written.total_tokens <= assembly.usable_tokens:
-            return written
+            return _richer(assembly, plan, target, written)
         target -= max(1, written.total_tokens - assembly.usable_tokens)
     return _smallest(assembly, plan)
+
+
+def _richer(assembly: _Assembly, plan: Plan, target: int, written: Written) -> Written:
+    """Spend what pieces were priced too high: turns of one speaker take less when joined."""
+    if not written.ledger.excess_tokens:
+        return written
+    selection = _select(assembly, plan, target + written.ledger.excess_tokens)
+    richer = _write(assembly, selection) if selection else written
+    is_better = written.total_tokens < richer.total_tokens <= assembly.usable_tokens
+    return richer if is_better else written
 
 
 def _whole(assembly: _Assembly) -> Written | None:
@@ -93,14 +100,28 @@ def _select(assembly: _Assembly, plan: Plan, target: int) -> Selection | None:
     filling = _filling(assembly, target - _fixed_tokens(assembly, None))
     if filling.remaining < 0:
         return None
+    if not filling.expand(plan.expanded, _least_tokens(assembly, plan, filling)):
+        return None
     current = _current_within(assembly, filling.remaining)
     if assembly.request.current_message and current is None:
         return None
     filling.remaining -= assembly.pricing.count(current.piece.text) if current else 0
-    if plan.mandatory and not filling.offer(plan.mandatory, ALL_DETAILS):
+    if plan.mandatory and not filling.ensure(plan.mandatory):
         return None
     filling.fill(plan)
     return Selection(filling.placed(), current)
+
+
+def _least_tokens(assembly: _Assembly, plan: Plan, filling: Filling) -> int:
+    """Return about what must be left to what has to be there beside expanded events."""
+    if not plan.expanded:
+        return 0
+    if assembly.request.current_message:
+        shortest = _short_currents(assembly)
+        return min(assembly.pricing.count(one.piece.text) for one in shortest)
+    if plan.mandatory is None or plan.mandatory.is_expanded:
+        return 0
+    return filling.least_tokens(plan.mandatory)
 
 
 def _filling(assembly: _Assembly, target: int) -> Filling:
@@ -171,15 +192,16 @@ def _smallest(assembly: _Assembly, plan: Plan) -> Written:
 
 def _least_selections(assembly: _Assembly, plan: Plan) -> Iterable[Selection]:
     """Return what must be there at every level, the least first."""
+    required = tuple((one, DetailLevel.FULL) for one in plan.expanded if one.is_required)
     if assembly.request.current_message:
         for current in reversed(list(_short_currents(assembly))):
-            yield Selection((), current)
-        yield Selection((), _full_current(assembly))
-    elif plan.mandatory:
-        for detail in reversed(ALL_DETAILS):
-            yield Selection(((plan.mandatory, detail),))
+            yield Selection(required, current)
+        yield Selection(required, _full_current(assembly))
+    elif plan.mandatory and not plan.mandatory.is_required:
+        for detail in filter(plan.mandatory.allows, reversed(ALL_DETAILS)):
+            yield Selection((*required, (plan.mandatory, detail)))
     else:
-        yield Selection()
+        yield Selection(required)
 
 
 def _is_longer(selection: Selection, tokens: int) -> bool:
@@ -210,7 +232,7 @@ def _prepared(assembly: _Assembly, written: Written, margin: int) -> PreparedCon
     request, counter = assembly.request, assembly.request.counter
     shown = sum(1 for item in written.ledger.items if item.seq)
     return PreparedContext(
-        payload=written.payload,
+        payload=written.rendered.payload,
         payload_format=request.payload_format,
         total_tokens=written.total_tokens,
         counter=CounterInfo(counter.encoding, counter.exact, margin),
@@ -218,23 +240,11 @@ def _prepared(assembly: _Assembly, written: Written, margin: int) -> PreparedCon
         items=written.ledger.items,
         omitted_events=max(0, request.total_events - shown),
         strategy=assembly.strategy.name,
-        context_version=_version(request, written.payload),
-        repairs=_repairs(request, written.selection),
+        context_version=_version(request, written.rendered.payload),
+        repairs=written.rendered.repairs,
     )
 
 
 def _version(request: ContextRequest, payload: str) -> str:
     text = "\0".join((request.payload_format.value, request.counter.encoding, payload))
     return hashlib.sha256(text.encode()).hexdigest()[:_VERSION_CHARS]
-
-
-def _repairs(request: ContextRequest, selection: Selection) -> tuple[Repair, ...]:
-    """Return what had to be mended for messages; lines of text need no mending."""
-    if request.payload_format is not PayloadFormat.OPENAI_CHAT:
-        return ()
-    return tuple(
-        repair
-        for candidate, detail in sorted(selection.placed, key=lambda one: one[0].first_seq)
-        if candidate.is_native and detail is DetailLevel.FULL
-        for repair in pairing_repairs(candidate.unit)
-    )

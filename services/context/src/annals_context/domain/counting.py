@@ -10,6 +10,9 @@ LONGEST_TOKEN_BYTES = 128
 """No token of o200k_base or cl100k_base stands for more bytes."""
 MARGIN_PERCENT = 10
 """Kept free of the available budget when the model's real tokenizer is not public."""
+_SAMPLE_CHARS_PER_TOKEN = 16
+_SAMPLE_SLACK_TOKENS = 8
+"""A sample may end within a word and then count a little more than it does in its text."""
 FALLBACK_ENCODING = "o200k_base"
 _ENCODING_BY_MODEL_PREFIX = (
     ("gpt-4o", "o200k_base"),
@@ -64,6 +67,16 @@ class TokenCounter:
     def count(self, text: str) -> int:
         """Return the tokens of `text`."""
         return len(self.encode(text))
+
+
+def surely_exceeds(counter: Counter, text: str, limit: int) -> bool:
+    """Tell by its length or a sample that a text takes more than `limit` tokens."""
+    if len(text) > limit * LONGEST_TOKEN_BYTES:
+        return True
+    sample_chars = limit * _SAMPLE_CHARS_PER_TOKEN
+    if len(text) <= sample_chars:
+        return False
+    return counter.count(text[:sample_chars]) > limit + _SAMPLE_SLACK_TOKENS
 
 
 def encoding_of(model: str) -> ModelEncoding:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 
+from annals_context.domain.handles import EventHandle
+
 
 class EventType(StrEnum):
     """Kind of an event."""
@@ -52,6 +54,7 @@ class Event:
 
     type: EventType
     event_id: str = ""
+    conversation_id: str = ""
     seq: int = 0
     role: Role | None = None
     content: str = ""
@@ -77,7 +80,7 @@ class Event:
     @property
     def handle(self) -> str:
         """Name it in a text; empty when it is not stored."""
-        return f"#{self.seq}" if self.seq else ""
+        return str(EventHandle(self.seq)) if self.seq else ""
 
     @property
     def date(self) -> str:

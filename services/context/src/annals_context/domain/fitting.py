@@ -46,6 +46,27 @@ class Filling:
     _placed: dict[int, tuple[Candidate, DetailLevel]] = field(default_factory=dict)
     _opened: set[object] = field(default_factory=set)
 
+    def expand(self, candidates: Iterable[Candidate], kept_free: int) -> bool:
+        """Place what a reader asked for in full, leaving `kept_free` tokens to what must be there
+        beside it; False when something that is required does not fit.
+        """
+        for candidate in candidates:
+            is_placed = self.offer(candidate, ALL_DETAILS[:1], self.remaining - kept_free)
+            if candidate.is_required and not is_placed:
+                return False
+        return True
+
+    def least_tokens(self, candidate: Candidate) -> int:
+        """Return what a candidate costs as a snippet or a stub, whichever is less."""
+        costs = [self.pricing.tokens(candidate, one) for one in DEGRADED if candidate.allows(one)]
+        return self._opening_tokens(candidate) + min(costs)
+
+    def ensure(self, candidate: Candidate) -> bool:
+        """Place a candidate at the first level that fits, unless it has its place; tell whether
+        it is there.
+        """
+        return id(candidate) in self._placed or self.offer(candidate, ALL_DETAILS) > 0
+
     def fill(self, plan: Plan) -> None:
         """Place recent events in up to half, relevant ones, what is left over, the index."""
         self._offer_each(plan.recent, ALL_DETAILS, self.remaining // 2)
@@ -60,11 +81,11 @@ class Filling:
     ) -> int:
         """Place a candidate at the first level within `limit`; return what it cost, or 0."""
         bound = self.remaining if limit is None else min(limit, self.remaining)
-        if bound <= 0:
+        if bound <= 0 or id(candidate) in self._placed:
             return 0
         opening = self._opening_tokens(candidate)
         for detail in details:
-            if self.pricing.fits(candidate, detail, bound - opening):
+            if candidate.allows(detail) and self.pricing.fits(candidate, detail, bound - opening):
                 return self._place(candidate, detail, opening)
         return 0
 
@@ -88,7 +109,7 @@ class Filling:
         known = self._placed.get(id(candidate))
         if known is None:
             self.offer(candidate, ALL_DETAILS)
-        elif known[1] is not DetailLevel.FULL:
+        elif known[1] is not DetailLevel.FULL and candidate.allows(DetailLevel.FULL):
             self._upgrade(candidate, self.pricing.tokens(*known))
 
     def _upgrade(self, candidate: Candidate, paid: int) -> None:

@@ -12,23 +12,28 @@ from annals_context.domain.model import ContextItem, DetailLevel, LedgerEntry, S
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """Items and sections; the sections add up to the total exactly."""
+    """Items and sections; the sections add up to the total exactly.
+
+    `excess_tokens`: by how much the items were priced above the total.
+    """
 
     items: tuple[ContextItem, ...]
     entries: tuple[LedgerEntry, ...]
+    excess_tokens: int
 
 
 def make_ledger(items: Sequence[ContextItem], total_tokens: int) -> Ledger:
     """Charge what no item accounts for to the framing; the total has the last word.
 
-    Should the items alone exceed the total, because joined pieces took fewer tokens, the
-    largest of them is charged less.
+    Should the items alone exceed the total, because joined pieces took fewer tokens, each of them
+    is charged less by its size.
     """
     charged = _within(list(items), total_tokens)
     framing = total_tokens - sum(item.tokens for item in charged)
     sections = dict.fromkeys(item.section for item in sorted(charged, key=_section_order))
     entries = [_entry(section, charged) for section in sections]
-    return Ledger(tuple(charged), (*entries, LedgerEntry(Section.FRAMING, framing)))
+    excess = sum(item.tokens for item in items) - total_tokens
+    return Ledger(tuple(charged), (*entries, LedgerEntry(Section.FRAMING, framing)), max(0, excess))
 
 
 def event_item(
@@ -58,13 +63,16 @@ def apportion(tokens: int, weights: Sequence[int]) -> list[int]:
 
 
 def _within(items: list[ContextItem], total_tokens: int) -> list[ContextItem]:
-    excess = sum(item.tokens for item in items) - total_tokens
-    while excess > 0:
-        largest = max(range(len(items)), key=lambda index: items[index].tokens)
-        taken = min(excess, items[largest].tokens)
-        items[largest] = replace(items[largest], tokens=items[largest].tokens - taken)
-        excess -= taken
-    return items
+    charged = sum(item.tokens for item in items)
+    excess = charged - total_tokens
+    if excess <= 0:
+        return items
+    parts = [item.tokens - item.tokens * excess // charged for item in items]
+    # Rounding leaves less than one token for each item that has any.
+    by_size = sorted(range(len(parts)), key=lambda index: -parts[index])
+    for index in by_size[: sum(parts) - total_tokens]:
+        parts[index] -= 1
+    return [replace(item, tokens=tokens) for item, tokens in zip(items, parts, strict=True)]
 
 
 def _entry(section: Section, items: Iterable[ContextItem]) -> LedgerEntry:

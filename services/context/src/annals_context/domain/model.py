@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from annals_context.domain.counting import Counter
@@ -11,10 +11,13 @@ from annals_context.domain.events import Event
 
 
 class PayloadFormat(StrEnum):
-    """The form a context is written in."""
+    """A form that events and contexts are written in."""
 
     OPENAI_CHAT = "openai_chat"
     TEXT = "text"
+    ANTHROPIC_MESSAGES = "anthropic_messages"
+    GEMINI_CONTENTS = "gemini_contents"
+    OPENAI_RESPONSES = "openai_responses"
 
 
 class StrategyName(StrEnum):
@@ -62,7 +65,8 @@ class ContextRequest:
 
     `recent` is the newest window, `relevant` what the search found, `others` further events of
     the conversation; an event may be in several of them. `total_events` counts the whole
-    conversation. `budget_tokens` includes `response_reserve_tokens`.
+    conversation. `budget_tokens` includes `response_reserve_tokens`. `pins` are levels by seq, see
+    `pins`; those of `required` must be there in full.
     """
 
     counter: Counter
@@ -78,13 +82,15 @@ class ContextRequest:
     strategy: StrategyName = StrategyName.ADAPTIVE
     snippet_chars: int = 100
     include_tool_calls: bool = True
+    pins: Mapping[int, DetailLevel] = field(default_factory=dict)
+    required: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class Repair:
     """Something mended for the target format.
 
-    `kind` is "tool_result_missing" or "tool_call_missing".
+    `kind` is one of those of the API's message Repair, such as "tool_result_missing".
     """
 
     kind: str

@@ -3,20 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from annals_context.domain.events import Event
-from annals_context.domain.model import ContextRequest, Hit, Section
+from annals_context.domain.model import ContextRequest, DetailLevel, Hit, Section
 from annals_context.domain.pairing import Unit, group_units, is_tool_event
+from annals_context.domain.pins import Pin, pin_of
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A unit, the section it would stand in and what the search found of it, by seq."""
+    """A unit, the section it would stand in and what the search found of it, by seq.
+
+    `pin`: what a reader asked of it. `is_required`: it is there in full, or there is no context.
+    """
 
     unit: Unit
     section: Section
     hits: Mapping[int, Hit] = field(default_factory=dict)
+    pin: Pin | None = None
+    is_required: bool = False
+
+    @property
+    def is_expanded(self) -> bool:
+        """True when a reader asked for all of it."""
+        return self.pin is not None and self.pin.level is DetailLevel.FULL
+
+    def allows(self, detail: DetailLevel) -> bool:
+        """Tell whether it may be shown so: what was collapsed is a stub at most."""
+        return self.pin is None or self.is_expanded or detail is DetailLevel.STUB
 
     @property
     def score(self) -> float:
@@ -68,12 +83,17 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Candidates in the order they are offered a place; `mandatory` comes before all."""
+    """Candidates in the order they are offered a place; `mandatory` comes before all.
+
+    `expanded` are those of the others that a reader asked for in full, the required ones first,
+    then the latest.
+    """
 
     mandatory: Candidate | None
     recent: tuple[Candidate, ...]
     relevant: tuple[Candidate, ...]
     index: tuple[Candidate, ...]
+    expanded: tuple[Candidate, ...] = ()
 
 
 def make_plan(request: ContextRequest) -> Plan:
@@ -83,12 +103,17 @@ def make_plan(request: ContextRequest) -> Plan:
     must = None if request.current_message else _must_have(pool)
     if must:
         recent_seqs.add(must.seq)
-    return _sorted_plan(_candidates(pool, recent_seqs, request.relevant), must)
+    candidates = _candidates(pool, recent_seqs, request.relevant)
+    return _sorted_plan([_pinned(candidate, request) for candidate in candidates], must)
 
 
 def make_whole_plan(request: ContextRequest) -> Plan | None:
-    """Plan the conversation as one recent window; None when events of it are not at hand."""
+    """Plan the conversation as one recent window; None when events of it are collapsed or not at
+    hand.
+    """
     pool = _pool(request)
+    if any(request.pins.get(event.seq) is DetailLevel.STUB for event in pool):
+        return None
     if len(pool) < request.total_events or not pool:
         return None
     seqs = {event.seq for event in pool}
@@ -133,6 +158,21 @@ def _candidate(unit: Unit, section: Section, best: Mapping[int, Hit]) -> Candida
     return Candidate(unit, section, hits)
 
 
+def _pinned(candidate: Candidate, request: ContextRequest) -> Candidate:
+    """Note what a reader asked of it; what they expanded bears on what they want to know."""
+    seqs = [event.seq for event in candidate.unit.events]
+    pin = pin_of(request.pins, seqs)
+    if pin is None:
+        return candidate
+    noted = replace(candidate, pin=pin, is_required=not request.required.isdisjoint(seqs))
+    is_index = noted.is_expanded and noted.section is Section.INDEX
+    return replace(noted, section=Section.RELEVANT) if is_index else noted
+
+
+def _expansion_order(candidate: Candidate) -> tuple[bool, int]:
+    return (candidate.is_required, candidate.pin.rank if candidate.pin else -1)
+
+
 def _best_hits(hits: Iterable[Hit]) -> dict[int, Hit]:
     best: dict[int, Hit] = {}
     for hit in hits:
@@ -151,4 +191,6 @@ def _sorted_plan(candidates: Iterable[Candidate], must: Event | None) -> Plan:
             by_section[candidate.section].append(candidate)
     relevant = sorted(by_section[Section.RELEVANT], key=lambda one: one.score, reverse=True)
     recent, index = by_section[Section.RECENT], by_section[Section.INDEX]
-    return Plan(mandatory, tuple(recent), tuple(relevant), tuple(index))
+    asked = [candidate for candidate in newest_first if candidate.is_expanded]
+    expanded = sorted(asked, key=_expansion_order, reverse=True)
+    return Plan(mandatory, tuple(recent), tuple(relevant), tuple(index), tuple(expanded))

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from annals_context.domain.counting import LONGEST_TOKEN_BYTES, Counter
+from annals_context.domain.counting import Counter, surely_exceeds
 from annals_context.domain.formats.layout import Layout, Line, Piece
 from annals_context.domain.model import DetailLevel
 from annals_context.domain.planning import Candidate
-
-_SAMPLE_CHARS_PER_TOKEN = 16
-_SAMPLE_SLACK_TOKENS = 8
-"""A sample may end within a word and then count a little more than it does in its text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +79,7 @@ class Pricing:
 
     def surely_exceeds(self, text: str, limit: int) -> bool:
         """Tell by its length or a sample that a text takes more than `limit` tokens."""
-        if len(text) > limit * LONGEST_TOKEN_BYTES:
-            return True
-        sample_chars = limit * _SAMPLE_CHARS_PER_TOKEN
-        if len(text) <= sample_chars:
-            return False
-        return self.counter.count(text[:sample_chars]) > limit + _SAMPLE_SLACK_TOKENS
+        return surely_exceeds(self.counter, text, limit)
 
     def _is_giant(self, candidate: Candidate, limit: int) -> bool:
         return any(self.surely_exceeds(event.body, limit) for event in candidate.unit.events)

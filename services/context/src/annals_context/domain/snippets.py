@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import regex  # type: ignore[import-untyped]
 
 ELLIPSIS = "…"
@@ -35,16 +37,23 @@ def best_sentence(text: str, start: int, end: int, query: str) -> int:
 
     Sentences that share equally many count by their place; without a shared word it is `start`.
     """
-    wanted = set(_words(query))
+    wanted = set(words(query))
     best, most = start, 0
-    for sentence in _SENTENCE.finditer(text, start, max(start, end)):
-        shared = len(wanted.intersection(_words(sentence.group())))
+    for begin, stop in sentences(text, start, end):
+        shared = len(wanted.intersection(words(text[begin:stop])))
         if shared > most:
-            best, most = sentence.start(), shared
+            best, most = begin, shared
     return best
 
 
-def _words(text: str) -> list[str]:
+def sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Return where the sentences of `text[start:end]` begin and end."""
+    for sentence in _SENTENCE.finditer(text, start, max(start, end)):
+        yield sentence.span()
+
+
+def words(text: str) -> list[str]:
+    """Return the words of a text that say something, by their length, in small letters."""
     return [word.casefold() for word in _WORD.findall(text)]
 
 

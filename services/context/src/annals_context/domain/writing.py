@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from annals_context.domain.fitting import Selection
 from annals_context.domain.formats.layout import Line, Parts
+from annals_context.domain.formats.rendering import Rendered
 from annals_context.domain.ledger import Ledger, apportion, event_item, make_ledger
 from annals_context.domain.model import ContextItem, ContextRequest, DetailLevel, Section
 from annals_context.domain.planning import Candidate
@@ -17,10 +18,9 @@ from annals_context.domain.pricing import PricedPiece, Pricing
 class Written:
     """A payload, its tokens and where they went."""
 
-    payload: str
+    rendered: Rendered
     total_tokens: int
     ledger: Ledger
-    selection: Selection
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +41,15 @@ def write(request: ContextRequest, pricing: Pricing, heading: str, selection: Se
         native=[priced.piece for _, _, pieces in native for priced in pieces],
         current=selection.current.piece if selection.current else None,
     )
-    payload = pricing.layout.compose(parts)
-    total_tokens = request.counter.count(payload)
+    rendered = pricing.layout.compose(parts)
+    total_tokens = request.counter.count(rendered.payload)
     items = [
         *_system_items(request, pricing),
         *(_line_item(pricing, one) for one in dated),
         *_native_items(native),
         *_current_items(pricing, selection),
     ]
-    return Written(payload, total_tokens, make_ledger(items, total_tokens), selection)
+    return Written(rendered, total_tokens, make_ledger(items, total_tokens))
 
 
 def _lines(pricing: Pricing, selection: Selection) -> Iterable[_PricedLine]:

@@ -77,6 +77,11 @@ def refuse_publishable(method: str) -> None:
         raise ScopeMissingError(method, "a secret key")
 
 
+def current_identity() -> Identity:
+    """Return whose the running call is."""
+    return _identity.get()
+
+
 def _end_user(metadata: Iterable[tuple[str, str | bytes]]) -> tuple[tuple[str, str], ...]:
     """Return what names the end user, twice what was sent twice: storage judges it."""
     return tuple((key, str(value)) for key, value in metadata if key in END_USER_KEYS)

@@ -12,13 +12,16 @@ from annals_common.validation import (
     check_response_size,
     enum,
     long_text,
+    plain_text,
     require_uuid,
     text,
 )
-from annals_context.commands.preparing import MAX_QUERY_CHARS, Prepare, PrepareContext
-from annals_context.handlers.access import current_caller
+from annals_context.commands.cached_preparing import CachedContexts
+from annals_context.commands.drilling import DrillDown
+from annals_context.commands.preparing import MAX_QUERY_CHARS, Prepare
+from annals_context.handlers.access import current_caller, current_identity
 from annals_context.handlers.enums import FORMATS, STRATEGIES
-from annals_context.handlers.output import prepared_response
+from annals_context.handlers.output import add_reuse, prepared_response
 
 
 class Choice(NamedTuple):
@@ -31,6 +34,7 @@ class Choice(NamedTuple):
 
 MAX_BUDGET_TOKENS = 10_000_000
 MAX_MODEL_CHARS = 200
+MAX_VERSION_CHARS = 64
 MAX_BRANCH = 2**31 - 1
 RECENT_EVENTS = Choice(low=1, high=1_000, default=10)
 RELEVANT_EVENTS = Choice(low=0, high=1_000, default=50)
@@ -40,17 +44,19 @@ SNIPPET_CHARS = Choice(low=1, high=10_000, default=100)
 
 
 class ContextHandler:
-    """Translates; the use case is commands.preparing."""
+    """Translates; the use case is commands.preparing, behind commands.cached_preparing."""
 
-    def __init__(self, prepare: PrepareContext) -> None:
-        self._prepare = prepare
+    def __init__(self, prepare: CachedContexts, drill: DrillDown) -> None:
+        self._prepare, self._drill = prepare, drill
 
     async def PrepareContext(
         self, request: pb.PrepareContextRequest, context: Any
     ) -> pb.PrepareContextResponse:
         wanted = _prepare(request)
-        prepared = await self._prepare(current_caller(context), wanted)
-        response = prepared_response(prepared, wanted)
+        served = await self._prepare(current_caller(context), wanted, _previous_version(request))
+        response = prepared_response(served.prepared, wanted)
+        add_reuse(response, served.reuse)
+        response.view = self._drill.view_of(current_identity(), wanted, served.prepared)
         check_response_size(response, "budget_tokens")
         return response
 
@@ -76,6 +82,12 @@ def _prepare(request: pb.PrepareContextRequest) -> Prepare:
         read_your_writes=request.read_your_writes,
         branch=request.branch,
     )
+
+
+def _previous_version(request: pb.PrepareContextRequest) -> str:
+    version = request.previous_context_version
+    field = "previous_context_version"
+    return plain_text(version, field, max_chars=MAX_VERSION_CHARS) if version else ""
 
 
 def _check_budget(request: pb.PrepareContextRequest) -> None:

@@ -19,7 +19,7 @@ from annals_context.domain.formats.providers import PARSERS, RENDERERS
 from annals_context.domain.model import CounterInfo
 from annals_context.handlers.access import refuse_publishable
 from annals_context.handlers.context import MAX_MODEL_CHARS
-from annals_context.handlers.enums import PROVIDER_FORMATS
+from annals_context.handlers.enums import FORMATS
 from annals_context.handlers.output import counter_message, repair_message
 from annals_context.translation import ROLES, event_from, new_event_message
 
@@ -36,7 +36,7 @@ class FormatHandler(pb_grpc.FormatServiceServicer):
     async def Render(self, request: pb.RenderRequest, context: Any) -> pb.RenderResponse:
         refuse_publishable("Render")
         events = _events(request)
-        render = RENDERERS[enum(request.format, PROVIDER_FORMATS, "format")]
+        render = RENDERERS[enum(request.format, FORMATS, "format")]
         counter = self._counter_for(text(request.model, "model", max_chars=MAX_MODEL_CHARS))
         rendered = await asyncio.to_thread(render, events)
         response = pb.RenderResponse(
@@ -50,7 +50,7 @@ class FormatHandler(pb_grpc.FormatServiceServicer):
 
     async def Parse(self, request: pb.ParseRequest, context: Any) -> pb.ParseResponse:
         refuse_publishable("Parse")
-        parse = PARSERS.get(enum(request.format, PROVIDER_FORMATS, "format"))
+        parse = PARSERS.get(enum(request.format, FORMATS, "format"))
         if parse is None:
             raise FieldInvalidError("format", "nothing is read from TEXT", request.format)
         payload = long_text(request.payload, "payload", max_bytes=MAX_REQUEST_BYTES)

@@ -5,11 +5,14 @@ from __future__ import annotations
 from annals.context.v1 import context_service_pb2, resources_pb2
 from annals_context.commands.preparing import Prepare, Prepared
 from annals_context.domain.model import ContextItem, CounterInfo, LedgerEntry, Repair
+from annals_context.domain.pins import DetailChange
+from annals_context.domain.reuse import Reuse
 from annals_context.handlers.enums import (
     detail_number,
     format_number,
     section_number,
     strategy_number,
+    tier_number,
 )
 
 
@@ -36,6 +39,14 @@ def prepared_response(
     )
 
 
+def add_reuse(response: context_service_pb2.PrepareContextResponse, reuse: Reuse) -> None:
+    """Say how much of a context was there before."""
+    response.cached = tier_number(reuse.tier)
+    response.previous_context_version = reuse.previous_version
+    response.shared_prefix_bytes = reuse.prefix_bytes
+    response.shared_prefix_tokens = reuse.prefix_tokens
+
+
 def counter_message(counter: CounterInfo) -> resources_pb2.TokenCounter:
     """Return how tokens were counted."""
     return resources_pb2.TokenCounter(
@@ -47,6 +58,16 @@ def repair_message(repair: Repair) -> resources_pb2.Repair:
     """Return what was mended."""
     return resources_pb2.Repair(
         kind=repair.kind, tool_call_id=repair.tool_call_id, event_id=repair.event_id
+    )
+
+
+def change_message(change: DetailChange) -> resources_pb2.DetailChange:
+    """Return what became of one item."""
+    nothing = resources_pb2.DETAIL_LEVEL_UNSPECIFIED
+    return resources_pb2.DetailChange(
+        handle=change.handle,
+        before=detail_number(change.before) if change.before else nothing,
+        after=detail_number(change.after) if change.after else nothing,
     )
 
 

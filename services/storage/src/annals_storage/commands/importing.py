@@ -11,6 +11,7 @@ import json
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import groupby
 from typing import IO
 from uuid import UUID
@@ -26,6 +27,7 @@ from annals_storage.domain.transfer import Digest, Line
 from annals_storage.domain.transfer_check import Section
 from annals_storage.domain.transfer_fields import LineInvalidError
 from annals_storage.domain.transfer_lines import Kind
+from annals_storage.ports.embedding import TokenCounter
 from annals_storage.ports.live import Notifier
 from annals_storage.ports.transfer import (
     ConversationRaceError,
@@ -86,6 +88,7 @@ class ImportConversations:
     store: TransferStore
     fill: FillsEvents
     notifier: Notifier
+    counter: TokenCounter
     embedding_dimensions: Callable[[], int]
     slots: Slots = field(default_factory=lambda: Slots("imports", 2))
 
@@ -129,7 +132,7 @@ class _Import:
 
     async def take(self, reader: LineReader) -> None:
         """Store the whole file."""
-        batches = _Batches(reader, self._tenant_id, self._settings.embedding_dimensions())
+        batches = _Batches(reader, partial(self._section, self._settings.embedding_dimensions()))
         while steps := await asyncio.to_thread(batches.next_steps):
             for step in steps:
                 try:
@@ -137,6 +140,10 @@ class _Import:
                 except LineInvalidError as error:
                     raise ImportInvalidError(str(error), line=step.number) from error
             await self._check_references(steps[-1].section)
+
+    def _section(self, embedding_dimensions: int) -> Section:
+        counter = self._settings.counter
+        return Section(self._tenant_id, embedding_dimensions, lambda text: counter.count([text])[0])
 
     async def _take_step(self, step: _Step) -> None:
         if step.kind is Kind.CONVERSATION:
@@ -211,9 +218,9 @@ class _Import:
 class _Batches:
     """Judges lines and makes steps of them. Runs in a thread. Raises ImportInvalidError."""
 
-    def __init__(self, reader: LineReader, tenant_id: UUID, embedding_dimensions: int) -> None:
-        self._reader, self._tenant_id, self._dimensions = reader, tenant_id, embedding_dimensions
-        self._section = self._new_section()
+    def __init__(self, reader: LineReader, new_section: Callable[[], Section]) -> None:
+        self._reader, self._new_section = reader, new_section
+        self._section = new_section()
         self._sections = 0
 
     def next_steps(self) -> list[_Step]:
@@ -239,9 +246,6 @@ class _Batches:
         except LineInvalidError as error:
             raise ImportInvalidError(str(error), line=line.number) from error
         return section
-
-    def _new_section(self) -> Section:
-        return Section(self._tenant_id, self._dimensions)
 
     def _check_end(self) -> None:
         if not self._section.ended:

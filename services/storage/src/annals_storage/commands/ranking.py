@@ -19,12 +19,11 @@ from annals_storage.domain.hit_groups import Ranked, has_groups, to_rank
 from annals_storage.domain.late_interaction import max_similarities
 from annals_storage.domain.rescoring import Comparison, Found, Rescored, compared, head_of, rescored
 from annals_storage.domain.search import Candidate, DenseVector, VectorQuery
-from annals_storage.domain.search_parameters import SearchParameters
+from annals_storage.domain.search_parameters import MAX_CANDIDATES, SearchParameters
 from annals_storage.ports.embedding import SparseEncoder
 from annals_storage.ports.search import RescoringStore
 from annals_storage.ports.vectors import VectorIndex
 
-MAX_CANDIDATES = 2_000
 MORE_CANDIDATES = 4
 """Times as many are asked for next."""
 

@@ -35,6 +35,7 @@ REPORTED = (
     "erased_conversations",
     "provider_logs",
     "search_log",
+    "cached_contexts",
     "orphan_objects",
     "failures",
 )

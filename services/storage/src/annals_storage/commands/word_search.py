@@ -18,7 +18,7 @@ from annals_storage.domain.search import (
     VectorQuery,
 )
 from annals_storage.ports.embedding import SparseEncoder
-from annals_storage.ports.search import LexicalStore
+from annals_storage.ports.search import LexicalStore, RescoringStore
 
 
 class WordSearch:
@@ -28,9 +28,12 @@ class WordSearch:
     the query is missing.
     """
 
-    def __init__(self, *, lexical: LexicalStore, sparse: SparseEncoder, model: str) -> None:
+    def __init__(
+        self, lexical: LexicalStore, rescoring: RescoringStore, *, sparse: SparseEncoder, model: str
+    ) -> None:
         """`model`: the name under which the embeddings are kept that queries compare with."""
-        self._lexical, self._sparse, self._model = lexical, sparse, model
+        self._lexical, self._rescoring = lexical, rescoring
+        self._sparse, self._model = sparse, model
 
     async def events(
         self, query: VectorQuery, text: str, language: str | None = None
@@ -74,7 +77,7 @@ class WordSearch:
         self, tenant_id: UUID, chunks: Sequence[ScoredChunk], dense: DenseVector
     ) -> list[ScoredChunk]:
         ids = [chunk.chunk_id for chunk in chunks]
-        kept = await self._lexical.get_embeddings(tenant_id, ids, self._model) if ids else {}
+        kept = await self._rescoring.get_embeddings(tenant_id, ids) if ids else {}
         known = [chunk for chunk in chunks if chunk.chunk_id in kept]
         cosines = _cosines([kept[chunk.chunk_id] for chunk in known], dense)
         scored = [c._replace(score=score) for c, score in zip(known, cosines, strict=True)]

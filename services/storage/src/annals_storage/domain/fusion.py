@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import NamedTuple
 from uuid import UUID
 
@@ -20,6 +21,7 @@ Weights = Mapping[Signal, float]
 NEIGHBORS = "neighbors"
 SPEAKER = "speaker"
 TIME = "time"
+_SCORE = attrgetter("score")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +41,18 @@ class Neighbors:
         """What an event gains between neighbours of the greatest score."""
         return 2 * sum(self.shares)
 
-    def offsets(self) -> list[tuple[int, float]]:
-        """Return (places away, share) of all neighbours."""
-        shares = enumerate(self.shares, start=1)
-        return [(sign * distance, share) for distance, share in shares for sign in (-1, 1)]
+    def lent(self, scores: Mapping[int, float]) -> dict[int, float]:
+        """Return what each position gains of the scores at others, where that is anything."""
+        lent: dict[int, float] = {}
+        positions, reach = sorted(scores), len(self.shares)
+        for place, earlier in enumerate(positions, start=1):
+            for later in positions[place : place + reach]:
+                if later - earlier > reach:
+                    break
+                share = self.shares[later - earlier - 1]
+                lent[earlier] = lent.get(earlier, 0.0) + share * scores[later]
+                lent[later] = lent.get(later, 0.0) + share * scores[earlier]
+        return lent
 
     def part_for(self, event_id: UUID) -> float:
         """Return how much of it an event of its length gains, 0–1."""
@@ -115,7 +125,7 @@ class Ranking:
         """Without `weights` and `neighbors`: the first stage with the default parameters."""
         weights = weights or first_weights(DEFAULTS)
         self._neighbors = neighbors or Neighbors(DEFAULTS.neighbor_shares)
-        self._numbers: dict[UUID, int] = {}
+        self._numbers: dict[int, int] = {}
         self._bonuses = [bonus for bonus in bonuses if bonus.weight]
         total = sum(weights[signal] for signal in found) or 1.0
         self._tables = [
@@ -123,24 +133,32 @@ class Ranking:
             for signal, chunks in found.items()
             if chunks
         ]
-        own = [sum(t.parts.get(n, 0.0) for t in self._tables) for n in range(len(self._numbers))]
+        strongest, own = self._own()
         lends = len(found) > 1 and self._neighbors.most > 0
-        self._gained = self._from_neighbors(own) if lends else []
+        self._gained = self._from_neighbors(strongest, own) if lends else []
         totals = [a + b for a, b in zip(own, self._gained, strict=True)] if self._gained else own
         for bonus in self._bonuses:
             for event_id, closeness in bonus.closeness.items():
-                totals[self._numbers[event_id]] += bonus.weight * closeness
+                totals[self._numbers[event_id.int]] += bonus.weight * closeness
         self._scale = max([1.0, *totals])
-        self._is_cosine = list(found) == [Signal.DENSE]
-        strongest = self._strongest()
-        ranked = [
-            self._ranked(event_id, strongest[n], totals[n]) for event_id, n in self._numbers.items()
+        is_cosine = list(found) == [Signal.DENSE]
+        scores = (
+            [chunk.score for chunk in strongest]
+            if is_cosine
+            else [total / self._scale for total in totals]
+        )
+        best_first = sorted(zip(scores, self._numbers, strongest, strict=True), reverse=True)
+        self.events = [
+            RankedEvent(chunk.event_id, score, chunk.chunk_index) for score, _, chunk in best_first
         ]
-        self.events = sorted(ranked, key=_best_first, reverse=True)
+
+    def __contains__(self, event_id: UUID) -> bool:
+        """Whether the event is one of those ranked."""
+        return event_id.int in self._numbers
 
     def explain(self, event_id: UUID) -> tuple[Component, ...]:
         """Return the parts of an event's score."""
-        number = self._numbers[event_id]
+        number = self._numbers[event_id.int]
         parts = [t.component(number, self._scale) for t in self._tables if number in t.best]
         if self._gained:
             parts.append(self._neighbors_component(self._gained[number]))
@@ -151,19 +169,17 @@ class Ranking:
         ]
         return tuple(parts)
 
-    def _strongest(self) -> dict[int, ScoredChunk]:
-        """Return the chunk that speaks most for each event."""
+    def _own(self) -> tuple[list[ScoredChunk], list[float]]:
+        """Return by number the chunk that speaks most for each event, and the sum of its parts."""
         chunks: dict[int, ScoredChunk] = {}
-        parts: dict[int, float] = {}
+        greatest: dict[int, float] = {}
+        own = [0.0] * len(self._numbers)
         for table in self._tables:
             for number, part in table.parts.items():
-                if number not in parts or part > parts[number]:
-                    parts[number], chunks[number] = part, table.best[number]
-        return chunks
-
-    def _ranked(self, event_id: UUID, chunk: ScoredChunk, total: float) -> RankedEvent:
-        score = chunk.score if self._is_cosine else total / self._scale
-        return RankedEvent(event_id, score, chunk.chunk_index)
+                own[number] += part
+                if number not in greatest or part > greatest[number]:
+                    greatest[number], chunks[number] = part, table.best[number]
+        return [chunks[number] for number in range(len(own))], own
 
     def _neighbors_component(self, gained: float) -> Component:
         return Component(
@@ -174,22 +190,19 @@ class Ranking:
             rank=0,
         )
 
-    def _from_neighbors(self, own: Sequence[float]) -> list[float]:
+    def _from_neighbors(
+        self, strongest: Sequence[ScoredChunk], own: Sequence[float]
+    ) -> list[float]:
         """Return what each event gains from the candidates beside it in its conversation."""
-        conversations: dict[UUID, int] = {}
-        places = {
-            number: (conversations.setdefault(chunk.conversation_id, len(conversations)), chunk.seq)
-            for table in self._tables
-            for number, chunk in table.best.items()
-        }
-        scores = {place: own[number] for number, place in places.items()}
-        offsets = self._neighbors.offsets()
-        gained = [0.0] * len(own)
-        for event_id, number in self._numbers.items():
-            conversation, seq = places[number]
-            lent = (share * scores.get((conversation, seq + by), 0.0) for by, share in offsets)
-            gained[number] = sum(lent) * self._neighbors.part_for(event_id)
-        return gained
+        rows: dict[int, dict[int, float]] = {}
+        for chunk, score in zip(strongest, own, strict=True):
+            rows.setdefault(chunk.conversation_id.int, {})[chunk.seq] = score
+        lent = {conversation: self._neighbors.lent(row) for conversation, row in rows.items()}
+        gained = [lent[chunk.conversation_id.int].get(chunk.seq, 0.0) for chunk in strongest]
+        return [
+            each * self._neighbors.part_for(chunk.event_id) if each else 0.0
+            for each, chunk in zip(gained, strongest, strict=True)
+        ]
 
 
 class _Table:
@@ -200,17 +213,18 @@ class _Table:
         signal: Signal,
         chunks: Sequence[ScoredChunk],
         weight: float,
-        numbers: dict[UUID, int],
+        numbers: dict[int, int],
     ) -> None:
         self.signal, self.weight = signal, weight
         self.best: dict[int, ScoredChunk] = {}
-        for chunk in sorted(chunks, key=_score, reverse=True):
-            self.best.setdefault(numbers.setdefault(chunk.event_id, len(numbers)), chunk)
+        for chunk in sorted(chunks, key=_SCORE, reverse=True):
+            self.best.setdefault(numbers.setdefault(chunk.event_id.int, len(numbers)), chunk)
         scores = [chunk.score for chunk in self.best.values()]
         # BM25 has a natural zero: a short list must not turn its last member into "no match".
         self._low = 0.0 if signal is Signal.BM25 or len(scores) == 1 else scores[-1]
         self._span = (scores[0] - self._low) or 1.0
-        self.parts = {n: weight * self._normalized(chunk) for n, chunk in self.best.items()}
+        low, span = self._low, self._span
+        self.parts = {n: weight * ((c.score - low) / span) for n, c in self.best.items()}
 
     def component(self, number: int, scale: float) -> Component:
         chunk = self.best[number]
@@ -224,11 +238,3 @@ class _Table:
 
     def _normalized(self, chunk: ScoredChunk) -> float:
         return (chunk.score - self._low) / self._span
-
-
-def _score(chunk: ScoredChunk) -> float:
-    return chunk.score
-
-
-def _best_first(event: RankedEvent) -> tuple[float, int]:
-    return event.score, event.event_id.int

@@ -14,7 +14,7 @@ from uuid import UUID
 from annals_storage.domain.search import SparseVector
 
 MAX_QUERY_TERMS = 64
-"""More are left out of a query: each costs PostgreSQL up to 3 ms."""
+"""More are left out of a query: PostgreSQL counts the rows of each, up to 1,000."""
 WEIGHT_STEPS = 100
 """Weights are kept in hundredths; those of BM25 stay below 2.2."""
 _MAX_STEPS = 255

@@ -54,25 +54,23 @@ class Rescored:
         best_of_tail = tail[0].score if tail else 0.0
         # The others stay below: what they were not compared by might have moved them up.
         self._tail_scale = head.events[-1].score / best_of_tail if best_of_tail > 0 else 0.0
-        self._is_tail = frozenset(event.event_id for event in tail)
-        self.events: list[RankedEvent] = [*head.events, *map(self._lowered, tail)]
+        scale = self._tail_scale
+        lowered = [RankedEvent(id_, score * scale, index) for id_, score, index in tail]
+        self.events: list[RankedEvent] = [*head.events, *lowered]
 
     def explain(self, event_id: UUID) -> tuple[Component, ...]:
         """Return the parts of an event's score."""
-        if event_id not in self._is_tail:
+        if event_id in self._head:
             return self._head.explain(event_id)
         parts = self._first.explain(event_id)
         return tuple(part.weighted(self._tail_scale) for part in parts)
 
-    def _lowered(self, event: RankedEvent) -> RankedEvent:
-        return RankedEvent(event.event_id, event.score * self._tail_scale, event.chunk_index)
-
 
 def head_of(first: Ranking, found: Found, depth: int) -> dict[Signal, list[ScoredChunk]]:
     """Return the chunks of the first `depth` events, by signal."""
-    head = {event.event_id for event in first.events[:depth]}
+    head = {event.event_id.int for event in first.events[:depth]}
     return {
-        signal: [chunk for chunk in chunks if chunk.event_id in head]
+        signal: [chunk for chunk in chunks if chunk.event_id.int in head]
         for signal, chunks in found.items()
     }
 
@@ -87,13 +85,15 @@ def compared(
     """Return what (event id, candidate) are compared by for a query that asks for a time."""
     events = dict(candidates)
     role = asked_role(query)
+    # Hundreds of events have a handful of authors.
+    named = {name for name in {e.author_name for e in events.values()} if is_named(name, query)}
     return Comparison(
         similarities=similarities,
         tokens={event_id: item.token_count for event_id, item in events.items()},
         speakers={
             event_id: 1.0
             for event_id, item in events.items()
-            if is_named(item.author_name, query) or (role and item.role is role)
+            if item.author_name in named or (role and item.role is role)
         },
         times={event_id: asked.closeness(item.event_time) for event_id, item in events.items()}
         if asked

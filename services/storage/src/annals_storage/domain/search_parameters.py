@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 from annals_common.errors import FieldInvalidError
 
+MAX_CANDIDATES = 2_000
+"""Chunks that each signal is asked for at most."""
 MAX_COMPARED_EVENTS = 300
 """By late interaction, however many hits are asked for: each costs 3 KiB to read at most."""
 
@@ -51,7 +53,7 @@ class SearchParameters:
     def candidates(self, limit: int) -> int:
         """Return how many chunks each signal is asked for when `limit` hits are wanted."""
         wanted = max(self.min_candidates, limit * self.candidates_per_hit)
-        return min(wanted, int(BOUNDS["min_candidates"].high))
+        return min(wanted, MAX_CANDIDATES)
 
     def depth(self, limit: int) -> int:
         """Return how many events are compared by late interaction for `limit` hits."""
@@ -77,7 +79,7 @@ DEFAULTS = SearchParameters()
 _SHARE = Bounds(0, 1)
 BOUNDS: Mapping[str, Bounds] = {
     "candidates_per_hit": Bounds(1, 20),
-    "min_candidates": Bounds(10, 2_000),
+    "min_candidates": Bounds(10, MAX_CANDIDATES),
     "compared_events": Bounds(10, MAX_COMPARED_EVENTS),
     "first_dense_weight": _SHARE,
     "first_bm25_weight": _SHARE,

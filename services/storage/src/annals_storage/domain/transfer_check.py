@@ -9,11 +9,13 @@ from uuid import UUID
 import numpy as np
 
 from annals_storage.domain.branches import OPEN_SEQ, Part, shared_parts
+from annals_storage.domain.embedding_bytes import FLOAT16, from_bytes
 from annals_storage.domain.events import TRUNK, EventType
 from annals_storage.domain.relationships import NodeKind
 from annals_storage.domain.transfer import Digest, Line, place_of
 from annals_storage.domain.transfer_fields import LineInvalidError, is_uuid
 from annals_storage.domain.transfer_history import (
+    CountTokens,
     Reference,
     check_event,
     check_observation,
@@ -21,7 +23,6 @@ from annals_storage.domain.transfer_history import (
 )
 from annals_storage.domain.transfer_lines import Kind, Values
 
-FLOAT16_BYTES = 2
 LENGTH_TOLERANCE = 0.05
 _COUNTED = ("event_count", "message_count", "token_count", "memory_count", "branch_count")
 
@@ -35,6 +36,7 @@ class Section:
 
     tenant_id: UUID
     embedding_dimensions: int
+    count_tokens: CountTokens
     digest: Digest = field(default_factory=Digest)
     conversation: Values = field(default_factory=dict)
     ended: bool = False
@@ -129,7 +131,7 @@ class Section:
         view = self._views.get(values["branch"])
         if view is None or values["seq"] <= view[-1].after_seq:
             raise LineInvalidError(f"branch {values['branch']} does not exist at this seq")
-        check_event(values)
+        check_event(values, self.count_tokens)
         self._check_origin(values)
         self._refer(values)
         self._seq, self._event, self._observed = values["seq"], values, 0
@@ -178,7 +180,7 @@ class Section:
         if values["version"] != self._observed + 1 or values["version"] > self._event["version"]:
             raise LineInvalidError("versions must rise by one, from 1 up to that of the event")
         self._observed = values["version"]
-        check_observation(self._event, values)
+        check_observation(self._event, values, self.count_tokens)
         if (payload := values.get("payload")) is not None:
             self._refer_formerly(payload)
 
@@ -232,11 +234,11 @@ def check_embedding(values: Values, dimensions: int) -> None:
     if not given:
         return
     raw = base64.b64decode(values["embedding"])
-    if len(raw) != dimensions * FLOAT16_BYTES:
+    if len(raw) != dimensions * FLOAT16.itemsize:
         raise LineInvalidError(
-            f"embedding has {len(raw) / FLOAT16_BYTES:g} dimensions, but this server's "
+            f"embedding has {len(raw) / FLOAT16.itemsize:g} dimensions, but this server's "
             f"model has {dimensions}"
         )
-    length = float(np.linalg.norm(np.frombuffer(raw, "<f2").astype(np.float64)))
+    length = float(np.linalg.norm(from_bytes(raw)))
     if not abs(length - 1) <= LENGTH_TOLERANCE:
         raise LineInvalidError("embedding must be of length 1")

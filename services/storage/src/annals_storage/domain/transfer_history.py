@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from annals_common.errors import FieldInvalidError
 from annals_common.validation import json_text
 from annals_storage.domain.changing import ObservationKind
-from annals_storage.domain.events import EventStatus, EventType
+from annals_storage.domain.events import EventBody, EventStatus, EventType
 from annals_storage.domain.transfer_fields import LineInvalidError
 from annals_storage.domain.transfer_lines import EVENT_FIELDS, MAX_CONTENT_BYTES, Values
 
@@ -34,6 +35,8 @@ _PLACE = frozenset(
 _ERASED = {"is_error": False, "status": EventStatus.COMPLETE, "token_count": 0}
 _UNSAID = frozenset((ObservationKind.DELETE, ObservationKind.RESTORE))
 """Nobody says anything by them: there is nothing to hash."""
+CountTokens = Callable[[str], int]
+"""Counts the tokens of a text in o200k_base."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +49,7 @@ class Reference:
     tool_call_id: str | None = None
 
 
-def check_event(values: Values) -> None:
+def check_event(values: Values, count_tokens: CountTokens) -> None:
     """Judge the members that depend on the type. An erased event has none of them."""
     if "erased_at" in values:
         _check_erased(values)
@@ -60,6 +63,9 @@ def check_event(values: Values) -> None:
         raise LineInvalidError(f"{min(wrong)} does not belong to a {kind}")
     if values["is_error"] and kind is not EventType.TOOL_RESULT:
         raise LineInvalidError(f"is_error must be false in a {kind}")
+    words = EventBody(kind, **{name: values[name] for name in present}).words()
+    if values["token_count"] != (counted := count_tokens(words)):
+        raise LineInvalidError(f"token_count must be {counted}: its words have so many")
 
 
 def _check_erased(values: Values) -> None:
@@ -85,7 +91,7 @@ def check_tool_input(values: Values) -> None:
             raise LineInvalidError(f"tool_input {error.violations[0].description}") from error
 
 
-def check_observation(event: Values, values: Values) -> None:
+def check_observation(event: Values, values: Values, count_tokens: CountTokens) -> None:
     """Judge an observation, its version known to be one of the event's."""
     payload = values.get("payload")
     if values["version"] == event["version"] and payload is not None:
@@ -94,6 +100,7 @@ def check_observation(event: Values, values: Values) -> None:
         if payload is None:
             raise LineInvalidError("payload is missing: what the event was at this version")
         _check_payload(event, values, payload)
+        check_event(payload, count_tokens)
     kind = ObservationKind(values["kind"])
     if values["version"] == 1 and kind is not ObservationKind.STORE:
         raise LineInvalidError(f"kind must be {ObservationKind.STORE} at version 1")
@@ -113,7 +120,6 @@ def _check_payload(event: Values, values: Values, payload: Values) -> None:
         raise LineInvalidError("payload: version must be that of the observation")
     if "erased_at" in payload:
         raise LineInvalidError("payload: erased_at must be left out: erasing leaves no history")
-    check_event(payload)
 
 
 def _check_hash(event: Values, values: Values, kind: ObservationKind) -> None:

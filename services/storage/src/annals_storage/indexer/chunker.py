@@ -7,12 +7,13 @@ from uuid import UUID
 
 from annals_common.ids import derived_uuid
 from annals_storage.domain.chunking import ChunkSpan, chunk_spans
+from annals_storage.domain.embedding_bytes import to_bytes
 from annals_storage.domain.generations import FIRST
 from annals_storage.domain.indexing import ChunkRow, IndexableEvent
 from annals_storage.domain.lexical import KeptTerms
 from annals_storage.domain.mirror import made_of
 from annals_storage.domain.search import ChunkPoint, DenseVector, SparseVector
-from annals_storage.indexer.embeddings import Embedding, content_hash, to_bytes
+from annals_storage.indexer.embeddings import Embedding, content_hash
 from annals_storage.indexer.metrics import TRUNCATED_EVENTS
 from annals_storage.ports.embedding import Embedder
 

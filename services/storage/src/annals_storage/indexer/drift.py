@@ -43,6 +43,7 @@ class DriftCheck:
         self._model = model
         self._cursor: tuple[datetime, UUID] | None = None
         self._drifted: dict[UUID, int] = {}
+        self._unmet: set[UUID] = set()
 
     async def run(self) -> None:
         """Check for ever, a tenant every ten seconds."""
@@ -58,12 +59,20 @@ class DriftCheck:
         """Check the next tenant, after the last one the first; not one that is written to."""
         page = await self._tenants.page(cursor=self._cursor, limit=1)
         if not page:
-            self._cursor = None
+            self._end_round()
             return
         self._cursor = (page[0].created_at, page[0].tenant_id)
+        self._unmet.discard(page[0].tenant_id)
         points = await self._surplus(page[0].tenant_id)
         if points is not None:
             self._note(page[0].tenant_id, points)
+
+    def _end_round(self) -> None:
+        """Forget tenants that drifted and were not met again: they were erased."""
+        for tenant_id in self._unmet:
+            self._drifted.pop(tenant_id, None)
+        self._cursor, self._unmet = None, set(self._drifted)
+        self._show()
 
     async def _surplus(self, tenant_id: UUID) -> int | None:
         """Return points less chunks; None when the tenant is being written to."""
@@ -89,4 +98,7 @@ class DriftCheck:
         if points:
             self._drifted[tenant_id] = points
             log.warning("mirror drifted", drifted_tenant_id=str(tenant_id), points=points)
+        self._show()
+
+    def _show(self) -> None:
         DRIFT_POINTS.set(sum(map(abs, self._drifted.values())))

@@ -6,15 +6,13 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy as np
-
+from annals_storage.domain.embedding_bytes import from_bytes
 from annals_storage.domain.indexing import StoredEmbedding
 from annals_storage.domain.late_interaction import pack_signs
 from annals_storage.domain.search import DenseVector
 from annals_storage.indexer.metrics import EMBED_SECONDS, EMBEDDED_CHUNKS
 from annals_storage.ports.embedding import Embedder
 
-FLOAT16 = np.dtype("<f2")
 HASH_BYTES = 16
 EMBED_TEXTS = 256
 """Embedded at a time. The tokens of a text take 100 KB until only their signs are kept."""
@@ -31,16 +29,6 @@ class Embedding:
 def content_hash(text: str) -> bytes:
     """Return what tells a text from others of its tenant."""
     return hashlib.sha256(text.encode()).digest()[:HASH_BYTES]
-
-
-def to_bytes(vector: DenseVector) -> bytes:
-    """Return a vector as PostgreSQL keeps it."""
-    return vector.astype(FLOAT16).tobytes()
-
-
-def from_bytes(stored: bytes) -> DenseVector:
-    """Undo to_bytes."""
-    return np.frombuffer(stored, FLOAT16).astype(np.float32)
 
 
 async def embeddings_by_hash(

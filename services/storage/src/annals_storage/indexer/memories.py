@@ -8,13 +8,14 @@ from uuid import UUID
 
 import numpy as np
 
+from annals_storage.domain.embedding_bytes import from_bytes, to_bytes
 from annals_storage.domain.generations import ALONE, MirrorPlace
 from annals_storage.domain.indexing import IndexableMemory, MemoryEmbedding, MemoryTerms
 from annals_storage.domain.lexical import kept_terms
 from annals_storage.domain.mirror import made_of
 from annals_storage.domain.search import DenseVector, MemoryPoint
 from annals_storage.indexer.chunker import spans_of
-from annals_storage.indexer.embeddings import content_hash, embeddings_by_hash, from_bytes, to_bytes
+from annals_storage.indexer.embeddings import content_hash, embeddings_by_hash
 from annals_storage.indexer.engine_half import EngineWork
 from annals_storage.ports.embedding import Embedder, SparseEncoder
 from annals_storage.ports.outbox import Outbox

@@ -65,11 +65,6 @@ class LexicalStore(Protocol):
     ) -> dict[UUID, DenseVector]:
         """Return the best memories of the scope that have any of the terms and an embedding."""
 
-    async def get_embeddings(
-        self, tenant_id: UUID, chunk_ids: Sequence[UUID], embedding_model: str
-    ) -> dict[UUID, DenseVector]:
-        """Return the embeddings that this model made of these chunks."""
-
 
 class HitStore(Protocol):
     """Where hits of the mirror are read back."""

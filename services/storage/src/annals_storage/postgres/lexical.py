@@ -6,18 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-import numpy as np
-
+from annals_storage.domain.embedding_bytes import from_bytes
 from annals_storage.domain.search import DenseVector, MemoryScope, ScoredChunk, SearchScope
 from annals_storage.postgres.database import Database, sql
 
 MAX_ROWS = 5_000
 """Rows that are weighed in one search, however frequent its words."""
-_EMBEDDINGS = """
-SELECT chunk_id, embedding FROM annals.chunks
-WHERE tenant_id = %(tenant_id)s AND chunk_id = ANY(%(chunk_ids)s)
-  AND embedding_model = %(embedding_model)s
-"""
 
 
 class PostgresLexical:
@@ -53,19 +47,7 @@ class PostgresLexical:
             **self._bounds(terms, limit),
         }
         [rows] = await self._database.run(scope.tenant_id, (sql("lexical_memories"), params))
-        return {row["memory_id"]: _vector(row["embedding"]) for row in rows}
-
-    async def get_embeddings(
-        self, tenant_id: UUID, chunk_ids: Sequence[UUID], embedding_model: str
-    ) -> dict[UUID, DenseVector]:
-        """Return the embeddings that this model made of these chunks."""
-        params = {
-            "tenant_id": tenant_id,
-            "chunk_ids": list(chunk_ids),
-            "embedding_model": embedding_model,
-        }
-        [rows] = await self._database.run(tenant_id, (_EMBEDDINGS, params))
-        return {row["chunk_id"]: _vector(row["embedding"]) for row in rows}
+        return {row["memory_id"]: from_bytes(row["embedding"]) for row in rows}
 
     def _bounds(self, terms: Sequence[int], limit: int) -> dict[str, Any]:
         return {"terms": list(terms), "limit": limit, "max_rows": self._max_rows}
@@ -88,7 +70,3 @@ def _event_scope(scope: SearchScope) -> dict[str, Any]:
         "branch": scope.branch,
         "all_branches": scope.all_branches,
     }
-
-
-def _vector(stored: bytes) -> DenseVector:
-    return np.frombuffer(stored, np.dtype("<f2")).astype(np.float32)

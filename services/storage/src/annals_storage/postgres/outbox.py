@@ -26,7 +26,7 @@ from annals_storage.domain.indexing import (
 )
 from annals_storage.postgres.database import Database, Params, Rows, Statement, sql
 from annals_storage.postgres.jobs import enqueued
-from annals_storage.postgres.rows import array_text, event_from
+from annals_storage.postgres.rows import array_text, indexable_from
 
 MAX_ATTEMPTS = 10
 
@@ -115,7 +115,7 @@ class PostgresOutbox:
         """Return the events as they are now, by id; unknown ones are missing."""
         params = {"tenant_id": tenant_id, "event_ids": list(event_ids)}
         [rows] = await self._database.run(tenant_id, (sql("get_indexable"), params))
-        return {row["event_id"]: _indexable_from(row) for row in rows}
+        return {row["event_id"]: indexable_from(row) for row in rows}
 
     async def get_known_chunks(
         self,
@@ -298,14 +298,3 @@ def _failure(owner: str, entry: OutboxEntry, error: str) -> Statement:
         "max_attempts": MAX_ATTEMPTS,
     }
     return sql("fail_outbox"), params
-
-
-def _indexable_from(row: dict[str, Any]) -> IndexableEvent:
-    return IndexableEvent(
-        event=event_from(row),
-        deleted=row["deleted"],
-        current=row["current"],
-        agent_id=row["agent_id"],
-        user_id=row["user_id"],
-        session_id=row["session_id"],
-    )

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
-import numpy as np
 from psycopg.rows import DictRow
 
+from annals_storage.domain.embedding_bytes import from_bytes
 from annals_storage.domain.events import Role
 from annals_storage.domain.search import Candidate, DenseVector
 from annals_storage.postgres.database import Database, sql
@@ -43,10 +43,7 @@ class PostgresRescoring:
         """Return the vectors by chunk id, shape (dimensions,); chunks that are gone are missing."""
         params = {"tenant_id": tenant_id, "chunk_ids": list(chunk_ids)}
         [rows] = await self._database.run(tenant_id, (sql("get_chunk_embeddings"), params))
-        return {
-            row["chunk_id"]: np.frombuffer(row["embedding"], np.dtype("<f2")).astype(np.float32)
-            for row in rows
-        }
+        return {row["chunk_id"]: from_bytes(row["embedding"]) for row in rows}
 
 
 def _candidate(row: DictRow) -> Candidate:

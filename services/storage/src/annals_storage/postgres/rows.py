@@ -10,6 +10,7 @@ from psycopg.rows import DictRow
 from annals_common.principal import Scope
 from annals_storage.domain.conversations import Conversation, ConversationStatus
 from annals_storage.domain.events import Event, EventBody, EventStatus, EventType, Role, Usage
+from annals_storage.domain.indexing import IndexableEvent
 from annals_storage.domain.ownership import EndUserMode
 from annals_storage.domain.signing import SigningAlgorithm, SigningKey
 from annals_storage.domain.tenancy import Agent, ApiKey, Tenant
@@ -40,6 +41,18 @@ def event_from(row: DictRow) -> Event:
         superseded_by=row["superseded_by"],
         origin_event_id=row["origin_event_id"],
         cold_segment_id=row["cold_segment_id"],
+    )
+
+
+def indexable_from(row: DictRow) -> IndexableEvent:
+    """Map a row of get_indexable.sql."""
+    return IndexableEvent(
+        event=event_from(row),
+        deleted=row["deleted"],
+        current=row["current"],
+        agent_id=row["agent_id"],
+        user_id=row["user_id"],
+        session_id=row["session_id"],
     )
 
 

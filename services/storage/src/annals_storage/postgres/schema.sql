@@ -631,6 +631,19 @@ END;
 
 ALTER FUNCTION annals.outbox_waiting(p_until timestamp with time zone) OWNER TO annals_owner;
 
+CREATE FUNCTION annals.outdate_summaries() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'annals', 'pg_temp'
+    AS $$
+BEGIN
+  UPDATE summaries SET stale_at = clock_timestamp()
+  WHERE tenant_id = NEW.tenant_id AND conversation_id = NEW.conversation_id
+    AND first_seq <= NEW.seq AND last_seq >= NEW.seq AND stale_at IS NULL;
+  RETURN NULL;
+END $$;
+
+ALTER FUNCTION annals.outdate_summaries() OWNER TO annals_owner;
+
 CREATE FUNCTION annals.release_outbox(p_owner text) RETURNS bigint
     LANGUAGE sql SECURITY DEFINER
     SET search_path TO 'annals', 'pg_temp'
@@ -732,6 +745,27 @@ CREATE TABLE annals.cold_segments (
 ALTER TABLE ONLY annals.cold_segments FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE annals.cold_segments OWNER TO annals_owner;
+
+CREATE UNLOGGED TABLE annals.context_cache (
+    tenant_id uuid NOT NULL,
+    conversation_id uuid NOT NULL,
+    request_digest bytea NOT NULL,
+    state bytea NOT NULL,
+    context_version text NOT NULL,
+    body bytea NOT NULL,
+    body_bytes integer NOT NULL,
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    CONSTRAINT context_cache_body_bytes_check CHECK ((body_bytes > 0)),
+    CONSTRAINT context_cache_context_version_check CHECK (((char_length(context_version) >= 1) AND (char_length(context_version) <= 64))),
+    CONSTRAINT context_cache_request_digest_check CHECK ((octet_length(request_digest) = 32)),
+    CONSTRAINT context_cache_state_check CHECK ((octet_length(state) = 32))
+);
+ALTER TABLE ONLY annals.context_cache ALTER COLUMN body SET STORAGE EXTERNAL;
+
+ALTER TABLE ONLY annals.context_cache FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE annals.context_cache OWNER TO annals_owner;
 
 CREATE TABLE annals.conversations (
     tenant_id uuid NOT NULL,
@@ -988,6 +1022,62 @@ ALTER TABLE ONLY annals.signing_keys FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE annals.signing_keys OWNER TO annals_owner;
 
+CREATE TABLE annals.summaries (
+    tenant_id uuid NOT NULL,
+    summary_id uuid NOT NULL,
+    conversation_id uuid NOT NULL,
+    branch integer NOT NULL,
+    height smallint NOT NULL,
+    level text NOT NULL,
+    first_seq bigint NOT NULL,
+    last_seq bigint NOT NULL,
+    provider text NOT NULL,
+    model text NOT NULL,
+    body text NOT NULL,
+    token_count integer NOT NULL,
+    quality_score double precision NOT NULL,
+    citations jsonb NOT NULL,
+    source_version text NOT NULL,
+    version integer DEFAULT 1 NOT NULL,
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    stale_at timestamp with time zone,
+    CONSTRAINT summaries_branch_check CHECK ((branch > 0)),
+    CONSTRAINT summaries_check CHECK ((last_seq >= first_seq)),
+    CONSTRAINT summaries_first_seq_check CHECK ((first_seq > 0)),
+    CONSTRAINT summaries_height_check CHECK (((height >= 0) AND (height <= 9))),
+    CONSTRAINT summaries_level_check CHECK ((level = ANY (ARRAY['brief'::text, 'standard'::text, 'detailed'::text]))),
+    CONSTRAINT summaries_quality_score_check CHECK (((quality_score >= (0)::double precision) AND (quality_score <= (1)::double precision))),
+    CONSTRAINT summaries_token_count_check CHECK ((token_count >= 0))
+);
+
+ALTER TABLE ONLY annals.summaries FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE annals.summaries OWNER TO annals_owner;
+
+CREATE TABLE annals.summary_runs (
+    tenant_id uuid NOT NULL,
+    run_id uuid NOT NULL,
+    conversation_id uuid NOT NULL,
+    provider text NOT NULL,
+    model text NOT NULL,
+    status text NOT NULL,
+    summary_count integer NOT NULL,
+    input_tokens bigint NOT NULL,
+    output_tokens bigint NOT NULL,
+    cost_micros bigint NOT NULL,
+    error text DEFAULT ''::text NOT NULL,
+    started_at timestamp with time zone NOT NULL,
+    ended_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT summary_runs_cost_micros_check CHECK ((cost_micros >= 0)),
+    CONSTRAINT summary_runs_input_tokens_check CHECK ((input_tokens >= 0)),
+    CONSTRAINT summary_runs_output_tokens_check CHECK ((output_tokens >= 0)),
+    CONSTRAINT summary_runs_status_check CHECK ((status = ANY (ARRAY['completed'::text, 'failed'::text])))
+);
+
+ALTER TABLE ONLY annals.summary_runs FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE annals.summary_runs OWNER TO annals_owner;
+
 CREATE TABLE annals.topic_days (
     tenant_id uuid NOT NULL,
     conversation_id uuid NOT NULL,
@@ -1087,6 +1177,9 @@ ALTER TABLE ONLY annals.chunks
 ALTER TABLE ONLY annals.cold_segments
     ADD CONSTRAINT cold_segments_pkey PRIMARY KEY (tenant_id, segment_id);
 
+ALTER TABLE ONLY annals.context_cache
+    ADD CONSTRAINT context_cache_pkey PRIMARY KEY (tenant_id, conversation_id, request_digest, state);
+
 ALTER TABLE ONLY annals.conversations
     ADD CONSTRAINT conversations_pkey PRIMARY KEY (tenant_id, conversation_id);
 
@@ -1141,6 +1234,15 @@ ALTER TABLE ONLY annals.session_merges
 ALTER TABLE ONLY annals.signing_keys
     ADD CONSTRAINT signing_keys_pkey PRIMARY KEY (tenant_id, signing_key_id);
 
+ALTER TABLE ONLY annals.summaries
+    ADD CONSTRAINT summaries_once UNIQUE (tenant_id, conversation_id, branch, provider, height, level, first_seq);
+
+ALTER TABLE ONLY annals.summaries
+    ADD CONSTRAINT summaries_pkey PRIMARY KEY (tenant_id, summary_id);
+
+ALTER TABLE ONLY annals.summary_runs
+    ADD CONSTRAINT summary_runs_pkey PRIMARY KEY (tenant_id, run_id);
+
 ALTER TABLE ONLY annals.tenants
     ADD CONSTRAINT tenants_pkey PRIMARY KEY (tenant_id);
 
@@ -1172,6 +1274,8 @@ CREATE INDEX chunks_by_event ON annals.chunks USING btree (tenant_id, event_id);
 CREATE INDEX chunks_by_terms ON annals.chunks USING gin (terms) WITH (fastupdate=off);
 
 CREATE INDEX cold_segments_by_conversation ON annals.cold_segments USING btree (tenant_id, conversation_id);
+
+CREATE INDEX context_cache_by_age ON annals.context_cache USING btree (tenant_id, created_at) INCLUDE (body_bytes);
 
 CREATE INDEX conversations_by_activity ON annals.conversations USING btree (tenant_id, active_at);
 
@@ -1241,11 +1345,17 @@ CREATE INDEX search_log_by_user ON annals.search_log USING btree (tenant_id, use
 
 CREATE INDEX session_merges_by_user ON annals.session_merges USING btree (tenant_id, user_id);
 
+CREATE INDEX summaries_by_range ON annals.summaries USING btree (tenant_id, conversation_id, first_seq, last_seq);
+
+CREATE INDEX summary_runs_by_conversation ON annals.summary_runs USING btree (tenant_id, conversation_id, ended_at, run_id);
+
 CREATE INDEX topic_members_by_topic ON annals.topic_members USING btree (tenant_id, topic_id, seq) WHERE (topic_id IS NOT NULL);
 
 CREATE INDEX topics_by_size ON annals.topics USING btree (tenant_id, conversation_id, event_count);
 
 CREATE INDEX usage_daily_by_day ON annals.usage_daily USING btree (tenant_id, day);
+
+CREATE TRIGGER events_outdate_summaries AFTER UPDATE OF version, erased_at ON annals.events FOR EACH ROW WHEN (((old.version <> new.version) OR (old.erased_at IS DISTINCT FROM new.erased_at))) EXECUTE FUNCTION annals.outdate_summaries();
 
 ALTER TABLE ONLY annals.agents
     ADD CONSTRAINT agents_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES annals.tenants(tenant_id);
@@ -1258,6 +1368,9 @@ ALTER TABLE ONLY annals.api_keys
 
 ALTER TABLE ONLY annals.attachments
     ADD CONSTRAINT attachments_tenant_id_conversation_id_fkey FOREIGN KEY (tenant_id, conversation_id) REFERENCES annals.conversations(tenant_id, conversation_id);
+
+ALTER TABLE ONLY annals.context_cache
+    ADD CONSTRAINT context_cache_tenant_id_conversation_id_fkey FOREIGN KEY (tenant_id, conversation_id) REFERENCES annals.conversations(tenant_id, conversation_id);
 
 ALTER TABLE ONLY annals.conversations
     ADD CONSTRAINT conversations_tenant_id_agent_id_fkey FOREIGN KEY (tenant_id, agent_id) REFERENCES annals.agents(tenant_id, agent_id);
@@ -1280,6 +1393,12 @@ ALTER TABLE ONLY annals.session_merges
 ALTER TABLE ONLY annals.signing_keys
     ADD CONSTRAINT signing_keys_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES annals.tenants(tenant_id);
 
+ALTER TABLE ONLY annals.summaries
+    ADD CONSTRAINT summaries_tenant_id_conversation_id_fkey FOREIGN KEY (tenant_id, conversation_id) REFERENCES annals.conversations(tenant_id, conversation_id);
+
+ALTER TABLE ONLY annals.summary_runs
+    ADD CONSTRAINT summary_runs_tenant_id_conversation_id_fkey FOREIGN KEY (tenant_id, conversation_id) REFERENCES annals.conversations(tenant_id, conversation_id);
+
 ALTER TABLE annals.agents ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE annals.api_keys ENABLE ROW LEVEL SECURITY;
@@ -1293,6 +1412,8 @@ ALTER TABLE annals.branches ENABLE ROW LEVEL SECURITY;
 ALTER TABLE annals.chunks ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE annals.cold_segments ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE annals.context_cache ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE annals.conversations ENABLE ROW LEVEL SECURITY;
 
@@ -1338,6 +1459,10 @@ ALTER TABLE annals.session_merges ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE annals.signing_keys ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE annals.summaries ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE annals.summary_runs ENABLE ROW LEVEL SECURITY;
+
 CREATE POLICY tenant_isolation ON annals.agents TO annals_app USING ((tenant_id = annals.current_tenant())) WITH CHECK ((tenant_id = annals.current_tenant()));
 
 CREATE POLICY tenant_isolation ON annals.api_keys TO annals_app USING ((tenant_id = annals.current_tenant())) WITH CHECK ((tenant_id = annals.current_tenant()));
@@ -1351,6 +1476,8 @@ CREATE POLICY tenant_isolation ON annals.branches TO annals_app USING ((tenant_i
 CREATE POLICY tenant_isolation ON annals.chunks TO annals_app USING ((tenant_id = annals.current_tenant())) WITH CHECK ((tenant_id = annals.current_tenant()));
 
 CREATE POLICY tenant_isolation ON annals.cold_segments TO annals_app USING ((tenant_id = annals.current_tenant())) WITH CHECK ((tenant_id = annals.current_tenant()));
+
+CREATE POLICY tenant_isolation ON annals.context_cache TO annals_app USING ((tenant_id = annals.current_tenant())) WITH CHECK ((tenant_id = annals.current_tenant()));
 
 CREATE POLICY tenant_isolation ON annals.conversations TO annals_app USING ((tenant_id = annals.current_tenant())) WITH CHECK ((tenant_id = annals.current_tenant()));
 
@@ -1383,6 +1510,10 @@ CREATE POLICY tenant_isolation ON annals.search_parameters TO annals_app USING (
 CREATE POLICY tenant_isolation ON annals.session_merges TO annals_app USING ((tenant_id = annals.current_tenant())) WITH CHECK ((tenant_id = annals.current_tenant()));
 
 CREATE POLICY tenant_isolation ON annals.signing_keys TO annals_app USING ((tenant_id = annals.current_tenant())) WITH CHECK ((tenant_id = annals.current_tenant()));
+
+CREATE POLICY tenant_isolation ON annals.summaries TO annals_app USING ((tenant_id = annals.current_tenant())) WITH CHECK ((tenant_id = annals.current_tenant()));
+
+CREATE POLICY tenant_isolation ON annals.summary_runs TO annals_app USING ((tenant_id = annals.current_tenant())) WITH CHECK ((tenant_id = annals.current_tenant()));
 
 CREATE POLICY tenant_isolation ON annals.tenants TO annals_app USING ((tenant_id = annals.current_tenant())) WITH CHECK ((tenant_id = annals.current_tenant()));
 
@@ -1475,6 +1606,8 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.attachments TO annals_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.cold_segments TO annals_app;
 
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.context_cache TO annals_app;
+
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.conversations TO annals_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.erasure_receipts TO annals_app;
@@ -1498,6 +1631,10 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.search_parameters TO annals_ap
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.session_merges TO annals_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.signing_keys TO annals_app;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.summaries TO annals_app;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.summary_runs TO annals_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.topic_days TO annals_app;
 

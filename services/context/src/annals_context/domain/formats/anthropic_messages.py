@@ -21,10 +21,9 @@ a request as they are. Choices where the format has no place for an event:
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 
-from annals_context.domain.events import Event, EventType
+from annals_context.domain.events import Event
 from annals_context.domain.formats import provider_metadata
 from annals_context.domain.formats.compact_json import dumps
 from annals_context.domain.formats.parts import (
@@ -40,97 +39,105 @@ from annals_context.domain.formats.rendering import (
     MISSING_RESULT,
     Rendered,
     arguments_object,
-    distinct,
     plain_name,
 )
-from annals_context.domain.formats.turns import EMPTY_TEXT, Dialogue, Said, Turn, dialogue
-from annals_context.domain.model import Repair
+from annals_context.domain.formats.turn_writing import Block, TurnWriter
+from annals_context.domain.formats.turns import Turn, dialogue
 
 MAX_CALL_ID_CHARS = 56
 """Of 64, so that repeated ones can be numbered."""
 MAX_TOOL_NAME_CHARS = 128
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
 _KEY = provider_metadata.ANTHROPIC_MESSAGES
-Block = dict[str, object]
+_PROTECTED = frozenset({"type", "id", "name", "input", "tool_use_id", "content", "is_error"})
 
 
 def render(events: Sequence[Event]) -> Rendered:
     """Return the object with `system` and `messages` for events in order."""
-    return _Writer(dialogue(events)).rendered()
+    return AnthropicWriter(dialogue(events)).rendered()
 
 
-@dataclass(slots=True)
-class _Writer:
-    source: Dialogue
-    repairs: list[Repair] = field(default_factory=list)
-    ids: Mapping[int, str] = field(default_factory=dict)
+class AnthropicWriter(TurnWriter):
+    """Writes a dialogue in content blocks."""
 
     def rendered(self) -> Rendered:
-        self.repairs.extend(self.source.repairs)
-        self.ids = _call_ids(self.source.turns)
+        """Return the payload."""
         payload: Block = {}
-        system = [block for event in self.source.prompts for block in _content(event)]
-        if system:
+        if system := self.prompts():
             payload["system"] = _shortest(system)
-        payload["messages"] = [self._message(turn) for turn in self.source.turns]
+        payload["messages"] = [self.turn(turn) for turn in self.source.turns]
         return Rendered(dumps(payload), tuple(self.repairs))
 
-    def _message(self, turn: Turn) -> Block:
-        blocks = [block for said in turn.said for block in self._blocks(said)]
-        if not blocks:
-            blocks = [_text(EMPTY_TEXT)]
-            first = turn.said[0].event
-            self.repairs.append(Repair("message_empty", "", first.event_id if first else ""))
-        return {"role": "assistant" if turn.is_assistant else "user", "content": _shortest(blocks)}
+    def turn(self, turn: Turn) -> Block:
+        """Return a turn."""
+        role = "assistant" if turn.is_assistant else "user"
+        return {"role": role, "content": _shortest(self.blocks(turn))}
 
-    def _blocks(self, said: Said) -> list[Block]:
-        if said.call is not None:
-            return [self._result(said.call, said.event)]
-        if said.text is not None:
-            return [_text(said.text)] if said.text.strip() else []
-        if said.event is None:
-            return []
-        if said.event.type is EventType.TOOL_CALL:
-            return [*_kept(said.event, "before"), self._call(said.event)]
-        return _content(said.event)
+    def call_id(self, tool_call_id: str) -> str:
+        """Return an id of 64 characters at most, once it is numbered."""
+        return plain_name(tool_call_id, _UNSAFE, MAX_CALL_ID_CHARS)
 
-    def _call(self, call: Event) -> Block:
-        name = plain_name(call.tool_name, _UNSAFE, MAX_TOOL_NAME_CHARS)
-        if name != call.tool_name:
-            self.repairs.append(Repair("tool_name_changed", call.tool_call_id, call.event_id))
+    def tool_name(self, call: Event) -> str:
+        """Return the name of a tool."""
+        return plain_name(call.tool_name, _UNSAFE, MAX_TOOL_NAME_CHARS)
+
+    def text(self, text: str) -> Block:
+        """Return a text block."""
+        return {"type": "text", "text": text}
+
+    def content(self, event: Event) -> list[Block]:
+        """Return the blocks of a message: as they were read, else as others' parts say."""
+        kept = provider_metadata.load_list(event, _KEY, "content")
+        if kept and joined([anthropic_part(block) for block in kept]) == event.content:
+            return kept
+        return [block for part in named_parts(event) if (block := self._block(part))]
+
+    def before(self, call: Event) -> list[Block]:
+        """Return blocks that stood before a call."""
+        return provider_metadata.load_list(call, _KEY, "before")
+
+    def call(self, call: Event, name: str) -> Block:
+        """Return a `tool_use` block."""
         block: Block = {"type": "tool_use", "id": self.ids[id(call)], "name": name}
-        return block | {"input": arguments_object(call.tool_input)} | _members(call, "call")
+        return block | {"input": arguments_object(call.tool_input)} | _members(call)
 
-    def _result(self, call: Event, result: Event | None) -> Block:
+    def result(self, call: Event, result: Event | None) -> Block:
+        """Return a `tool_result` block."""
         block: Block = {"type": "tool_result", "tool_use_id": self.ids[id(call)]}
         if result is None:
             return block | {"content": MISSING_RESULT, "is_error": True}
         block["content"] = _result_content(result)
         if result.is_error:
             block["is_error"] = True
-        return block | _members(result, "call")
+        return block | _members(result)
+
+    def _block(self, part: Part) -> Block | None:
+        match part:
+            case TextPart(text):
+                return self.text(text) if text.strip() else None
+            case MediaPart():
+                return {"type": "image" if part.is_image else "document", "source": _source(part)}
+            case UnknownPart():
+                return self.text(part.words)
 
 
-def _text(text: str) -> Block:
-    return {"type": "text", "text": text}
+class AnthropicContextWriter(AnthropicWriter):
+    """Writes for a model to read: without marks of the cache, of which a request may have four."""
+
+    def blocks(self, turn: Turn) -> list[Block]:
+        """Return the blocks of a turn."""
+        return [_unmarked(block) for block in super().blocks(turn)]
+
+    def prompts(self) -> list[Block]:
+        """Return the blocks of the prompts."""
+        return [_unmarked(block) for block in super().prompts()]
 
 
-def _content(event: Event) -> list[Block]:
-    """Return the blocks of a message: as they were read, else as other providers' parts say."""
-    kept = _kept(event, "content")
-    if kept and joined([anthropic_part(block) for block in kept]) == event.content:
-        return kept
-    return [block for part in named_parts(event) if (block := _block(part))]
-
-
-def _block(part: Part) -> Block | None:
-    match part:
-        case TextPart(text):
-            return _text(text) if text.strip() else None
-        case MediaPart():
-            return {"type": "image" if part.is_image else "document", "source": _source(part)}
-        case UnknownPart():
-            return _text(part.words)
+def _unmarked(block: Block) -> Block:
+    kept = {name: value for name, value in block.items() if name != "cache_control"}
+    if isinstance(content := kept.get("content"), list):
+        kept["content"] = [_unmarked(one) if isinstance(one, dict) else one for one in content]
+    return kept
 
 
 def _source(part: MediaPart) -> Block:
@@ -141,14 +148,9 @@ def _source(part: MediaPart) -> Block:
 
 def _result_content(result: Event) -> object:
     kept = provider_metadata.load_list(result, _KEY, "content")
-    if kept and _texts(kept) == result.tool_result:
+    if kept and joined([anthropic_part(block) for block in kept]) == result.tool_result:
         return kept
     return result.tool_result
-
-
-def _texts(blocks: Sequence[object]) -> str:
-    texts = [b.get("text") for b in blocks if isinstance(b, dict) and b.get("type") == "text"]
-    return "\n".join(text for text in texts if isinstance(text, str))
 
 
 def _shortest(blocks: list[Block]) -> object:
@@ -158,23 +160,6 @@ def _shortest(blocks: list[Block]) -> object:
     return blocks
 
 
-def _call_ids(turns: Sequence[Turn]) -> dict[int, str]:
-    """Return the ids to write, by the identity of the call."""
-    calls = [s.event for t in turns for s in t.said if s.event and s.call is None]
-    calls = [event for event in calls if event.type is EventType.TOOL_CALL]
-    chosen = distinct([plain_name(call.tool_call_id, _UNSAFE, MAX_CALL_ID_CHARS) for call in calls])
-    return {id(call): one for call, one in zip(calls, chosen, strict=True)}
-
-
-def _kept(event: Event, member: str) -> list[Block]:
-    kept = provider_metadata.load_list(event, _KEY, member)
-    return [block for block in kept if isinstance(block, dict)]
-
-
-def _members(event: Event, member: str) -> Block:
+def _members(event: Event) -> Block:
     """Return members of a block that have no place in the event, such as `cache_control`."""
-    found = provider_metadata.load(event, _KEY).get(member)
-    protected = {"type", "id", "name", "input", "tool_use_id", "content", "is_error"}
-    if not isinstance(found, dict):
-        return {}
-    return {name: value for name, value in found.items() if name not in protected}
+    return provider_metadata.members(event, _KEY, "call", _PROTECTED)

@@ -10,134 +10,85 @@ for images and documents.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 
 from annals_common.errors import FieldInvalidError
-from annals_context.domain.events import Event, EventType, Role
+from annals_context.domain.events import Role
 from annals_context.domain.formats import provider_metadata, values
-from annals_context.domain.formats.calls import OpenCalls
 from annals_context.domain.formats.parsed import Parsed
-from annals_context.domain.formats.parts import anthropic_part, joined
-from annals_context.domain.model import Repair
+from annals_context.domain.formats.parts import anthropic_part
+from annals_context.domain.formats.transcripts import Members, TurnsTranscript, rest, role_of
 
 _ROLES = {"user": Role.USER, "assistant": Role.ASSISTANT}
-_KEY = provider_metadata.ANTHROPIC_MESSAGES
-Members = Mapping[str, object]
 
 
 def parse(payload: str) -> Parsed:
     """Read a payload. Raises FieldInvalidError with the path of the first wrong member."""
     root = values.load(payload, values.ROOT)
-    reader = _Reader()
-    path = values.ROOT
-    if isinstance(root, dict):
-        reader.add_system(root.get("system"), f"{path}.system")
-        path, root = f"{path}.messages", root.get("messages")
-    for index, message in enumerate(values.array(root, path)):
-        reader.add_message(values.members(message, f"{path}[{index}]"), f"{path}[{index}]")
-    return Parsed(tuple(reader.events), tuple(reader.repairs))
-
-
-@dataclass(slots=True)
-class _Reader:
-    events: list[Event] = field(default_factory=list)
-    repairs: list[Repair] = field(default_factory=list)
-    calls: OpenCalls = field(default_factory=OpenCalls)
-    waiting: list[Members] = field(default_factory=list)
-    """Blocks read since the last event."""
-
-    def add_system(self, system: object, path: str) -> None:
-        if system is None:
-            return
-        self.events += _messages(_blocks(system, path), Role.SYSTEM, path)
-
-    def add_message(self, message: Members, path: str) -> None:
-        name = message.get("role")
-        if not isinstance(name, str) or name not in _ROLES:
-            raise FieldInvalidError(f"{path}.role", f"must be one of {', '.join(_ROLES)}", name)
-        role = _ROLES[name]
-        for index, block in enumerate(_blocks(message.get("content"), f"{path}.content")):
-            self._add_block(block, role, f"{path}.content[{index}]")
-        self._flush(role, path)
-
-    def _add_block(self, block: Members, role: Role, path: str) -> None:
-        match block["type"]:
-            case "tool_use" if role is Role.ASSISTANT:
-                self._add_call(block, path)
-            case "tool_result" if role is Role.USER:
-                self._flush(role, path)
-                self._add_result(block, path)
-            case "tool_use" | "tool_result":
-                raise FieldInvalidError(
-                    f"{path}.type", "tool_use is the assistant's, tool_result the user's"
-                )
-            case _:
-                self.waiting.append(block)
-
-    def _add_call(self, block: Members, path: str) -> None:
-        before: list[Members] = []
-        if joined([anthropic_part(one) for one in self.waiting]):
-            self._flush(Role.ASSISTANT, path)
-        else:
-            before, self.waiting = self.waiting, []
-        given_id = values.identifier(block.get("id"), f"{path}.id")
-        arguments = values.members(block.get("input"), f"{path}.input")
-        call = Event(
-            type=EventType.TOOL_CALL,
-            tool_call_id=self.calls.unique(given_id),
-            tool_name=values.identifier(block.get("name"), f"{path}.name"),
-            tool_input=values.encoded_text(arguments, f"{path}.input"),
-            metadata=_metadata(
-                {"before": before, "call": _rest(block, {"id", "name", "input"})}, path
-            ),
-        )
-        self.calls.open(given_id, call)
-        self.events.append(call)
-
-    def _add_result(self, block: Members, path: str) -> None:
-        given_id = values.identifier(block.get("tool_use_id"), f"{path}.tool_use_id")
-        blocks = _blocks(block.get("content") or "", f"{path}.content")
-        words = _words(blocks, f"{path}.content")
-        call = self.calls.answer(given_id)
-        if call is None:
-            self.repairs.append(Repair("tool_call_missing", given_id, ""))
-            self.events.append(Event(type=EventType.MESSAGE, role=Role.TOOL, content=words))
-            return
-        kept = {
-            "content": [] if len(blocks) == 1 and _is_text(blocks[0]) else blocks,
-            "call": _rest(block, {"tool_use_id", "content", "is_error"}),
-        }
-        self.events.append(
-            Event(
-                type=EventType.TOOL_RESULT,
-                tool_call_id=call.tool_call_id,
-                tool_name=call.tool_name,
-                tool_result=words,
-                is_error=block.get("is_error") is True,
-                metadata=_metadata(kept, path),
-            )
-        )
-
-    def _flush(self, role: Role, path: str) -> None:
-        blocks, self.waiting = self.waiting, []
-        self.events += _messages(blocks, role, path)
-
-
-def _messages(blocks: Sequence[Members], role: Role, path: str) -> list[Event]:
-    """Return a message for each block where all are plain texts, else one that keeps them all."""
-    if all(_is_text(block) for block in blocks):
-        return [_message([block], role, path, {}) for block in blocks]
-    return [_message(blocks, role, path, {"content": blocks})]
-
-
-def _message(blocks: Sequence[Members], role: Role, path: str, kept: Members) -> Event:
-    return Event(
-        type=EventType.MESSAGE,
-        role=role,
-        content=_words(blocks, path),
-        metadata=_metadata(kept, path),
+    said = TurnsTranscript(
+        provider_metadata.ANTHROPIC_MESSAGES, read=anthropic_part, is_plain=_is_text
     )
+    if isinstance(root, dict):
+        _add_system(said, root.get("system"), f"{values.ROOT}.system")
+    for path, message in values.objects(*values.listed(root, "messages")):
+        _add_message(said, message, path)
+    return said.parsed()
+
+
+def _add_system(said: TurnsTranscript, system: object, path: str) -> None:
+    if system is not None:
+        said.add_parts(Role.SYSTEM, _blocks(system, path), path)
+
+
+def _add_message(said: TurnsTranscript, message: Members, path: str) -> None:
+    role = role_of(message, _ROLES, path)
+    for index, block in enumerate(_blocks(message.get("content"), f"{path}.content")):
+        _add_block(said, block, role, f"{path}.content[{index}]")
+    said.flush(role, path)
+
+
+def _add_block(said: TurnsTranscript, block: Members, role: Role, path: str) -> None:
+    match block["type"]:
+        case "tool_use" if role is Role.ASSISTANT:
+            _add_call(said, block, path)
+        case "tool_result" if role is Role.USER:
+            said.flush(role, path)
+            _add_result(said, block, path)
+        case "tool_use" | "tool_result":
+            raise FieldInvalidError(
+                f"{path}.type", "tool_use is the assistant's, tool_result the user's"
+            )
+        case _:
+            said.waiting.append(block)
+
+
+def _add_call(said: TurnsTranscript, block: Members, path: str) -> None:
+    before = said.before_call(path)
+    given_id = values.identifier(block.get("id"), f"{path}.id")
+    arguments = values.members(block.get("input"), f"{path}.input")
+    said.add_call(
+        given_id,
+        said.calls.unique(given_id),
+        tool_name=values.identifier(block.get("name"), f"{path}.name"),
+        tool_input=values.encoded_text(arguments, f"{path}.input"),
+        kept={"before": before, "call": rest(block, "type", "id", "name", "input")},
+        path=path,
+    )
+
+
+def _add_result(said: TurnsTranscript, block: Members, path: str) -> None:
+    given_id = values.identifier(block.get("tool_use_id"), f"{path}.tool_use_id")
+    blocks = _blocks(block.get("content") or "", f"{path}.content")
+    words = said.words(blocks, f"{path}.content")
+    call = said.calls.answer(given_id)
+    if call is None:
+        said.add_lone_result(given_id, words)
+        return
+    kept = {
+        "content": [] if len(blocks) == 1 and _is_text(blocks[0]) else blocks,
+        "call": rest(block, "type", "tool_use_id", "content", "is_error"),
+    }
+    said.add_result(call, words, kept, path, is_error=block.get("is_error") is True)
 
 
 def _blocks(content: object, path: str) -> Sequence[Members]:
@@ -146,20 +97,8 @@ def _blocks(content: object, path: str) -> Sequence[Members]:
     if content is None:
         raise FieldInvalidError(path, "is required: a string or an array of blocks")
     values.check_parts(content, path)
-    return [values.members(block, path) for block in values.array(content, path)]
-
-
-def _words(blocks: Sequence[Members], path: str) -> str:
-    return values.text(joined([anthropic_part(block) for block in blocks]), path)
+    return [block for _, block in values.objects(content, path)]
 
 
 def _is_text(block: Members) -> bool:
     return block.keys() == {"type", "text"}
-
-
-def _rest(block: Members, canonical: set[str]) -> dict[str, object]:
-    return {name: value for name, value in block.items() if name not in canonical | {"type"}}
-
-
-def _metadata(members: Members, path: str) -> dict[str, object]:
-    return provider_metadata.metadata(_KEY, members, path)

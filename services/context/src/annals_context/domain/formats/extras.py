@@ -12,31 +12,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol, cast
+from typing import Protocol
 
 from annals_context.domain.events import Event
 from annals_context.domain.formats import provider_metadata
 
 PARTS_SEPARATOR = "\n"
+_KEY = provider_metadata.OPENAI_CHAT
 _PROTECTED_MESSAGE_MEMBERS = frozenset({"role", "content", "tool_calls", "tool_call_id"})
 _PROTECTED_CALL_MEMBERS = frozenset({"id", "function"})
 
 
 def message_extras(event: Event) -> Mapping[str, object]:
     """Return the members of the message beyond the event; empty when there are none."""
-    return _member(event, "message")
+    return provider_metadata.members(event, _KEY, "message", ())
 
 
 def call_extras(event: Event) -> Mapping[str, object]:
     """Return the members of the `tool_calls` entry beyond the event."""
-    return _member(event, "call")
+    return provider_metadata.members(event, _KEY, "call", ())
 
 
 def begins_message(event: Event) -> bool:
     """Tell whether a tool call began a message of its own."""
-    return (
-        provider_metadata.load(event, provider_metadata.OPENAI_CHAT).get("begins_message") is True
-    )
+    return provider_metadata.load(event, _KEY).get("begins_message") is True
 
 
 class Restorer(Protocol):
@@ -80,11 +79,12 @@ class ExactRestorer(ContentRestorer):
     def message(self, message: dict[str, object], event: Event) -> None:
         """Give a message every member back."""
         super().message(message, event)
-        _update(message, message_extras(event), _PROTECTED_MESSAGE_MEMBERS)
+        but = _PROTECTED_MESSAGE_MEMBERS
+        message.update(provider_metadata.members(event, _KEY, "message", but))
 
     def call(self, entry: dict[str, object], event: Event) -> None:
         """Give an entry of `tool_calls` every member back."""
-        _update(entry, call_extras(event), _PROTECTED_CALL_MEMBERS)
+        entry.update(provider_metadata.members(event, _KEY, "call", _PROTECTED_CALL_MEMBERS))
 
     def call_id(self, event: Event) -> str:
         """Return the id the original had."""
@@ -104,16 +104,3 @@ def joined_text(content: object) -> str | None:
 
 def _is_text_part(part: object) -> bool:
     return isinstance(part, dict) and part.get("type") == "text"
-
-
-def _update(target: dict[str, object], kept: Mapping[str, object], but: frozenset[str]) -> None:
-    target.update({name: value for name, value in kept.items() if name not in but})
-
-
-def _member(event: Event, name: str) -> Mapping[str, object]:
-    member = _load(event).get(name)
-    return cast("Mapping[str, object]", member) if isinstance(member, dict) else {}
-
-
-def _load(event: Event) -> Mapping[str, object]:
-    return provider_metadata.load(event, provider_metadata.OPENAI_CHAT)

@@ -18,9 +18,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
-from annals_context.domain.events import Event, EventType
+from annals_context.domain.events import Event
 from annals_context.domain.formats import provider_metadata
 from annals_context.domain.formats.compact_json import dumps
 from annals_context.domain.formats.parts import (
@@ -36,22 +35,20 @@ from annals_context.domain.formats.rendering import (
     MISSING_RESULT,
     Rendered,
     arguments_object,
-    distinct,
     plain_name,
 )
-from annals_context.domain.formats.turns import EMPTY_TEXT, Dialogue, Said, Turn, dialogue
-from annals_context.domain.model import Repair
+from annals_context.domain.formats.turn_writing import Block, TurnWriter
+from annals_context.domain.formats.turns import Turn, dialogue
 
 MAX_TOOL_NAME_CHARS = 64
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.:-]|^[^A-Za-z_]")
 _KEY = provider_metadata.GEMINI_CONTENTS
-_MAIN_MEMBERS = frozenset({"text", "functionCall", "functionResponse"})
-Member = dict[str, object]
+_PROTECTED = frozenset({"text", "functionCall", "functionResponse"})
 
 
 def render(events: Sequence[Event]) -> Rendered:
     """Return the object with `systemInstruction` and `contents` for events in order."""
-    return _Writer(dialogue(events)).rendered()
+    return GeminiWriter(dialogue(events)).rendered()
 
 
 def response_words(response: Mapping[str, object]) -> tuple[str, bool]:
@@ -62,53 +59,51 @@ def response_words(response: Mapping[str, object]) -> tuple[str, bool]:
     return dumps(response), False
 
 
-@dataclass(slots=True)
-class _Writer:
-    source: Dialogue
-    repairs: list[Repair] = field(default_factory=list)
-    ids: Mapping[int, str] = field(default_factory=dict)
-    names: dict[str, str] = field(default_factory=dict)
+class GeminiWriter(TurnWriter):
+    """Writes a dialogue in parts."""
 
     def rendered(self) -> Rendered:
-        self.repairs.extend(self.source.repairs)
-        self.ids = _call_ids(self.source.turns)
-        payload: Member = {}
-        if system := [part for event in self.source.prompts for part in _content(event)]:
+        """Return the payload."""
+        payload: Block = {}
+        if system := self.prompts():
             payload["systemInstruction"] = {"parts": system}
-        payload["contents"] = [self._turn(turn) for turn in self.source.turns]
+        payload["contents"] = [self.turn(turn) for turn in self.source.turns]
         return Rendered(dumps(payload), tuple(self.repairs))
 
-    def _turn(self, turn: Turn) -> Member:
-        parts = [part for said in turn.said for part in self._parts(said)]
-        if not parts:
-            parts = [{"text": EMPTY_TEXT}]
-            first = turn.said[0].event
-            self.repairs.append(Repair("message_empty", "", first.event_id if first else ""))
-        return {"role": "model" if turn.is_assistant else "user", "parts": parts}
+    def turn(self, turn: Turn) -> Block:
+        """Return a turn."""
+        return {"role": "model" if turn.is_assistant else "user", "parts": self.blocks(turn)}
 
-    def _parts(self, said: Said) -> list[Member]:
-        if said.call is not None:
-            return [self._response(said.call, said.event)]
-        if said.text is not None:
-            return [{"text": said.text}] if said.text.strip() else []
-        if said.event is None:
-            return []
-        if said.event.type is EventType.TOOL_CALL:
-            return [*_kept(said.event, "before"), self._call(said.event)]
-        return _content(said.event)
+    def tool_name(self, call: Event) -> str:
+        """Return the name of a function."""
+        return plain_name(call.tool_name, _UNSAFE, MAX_TOOL_NAME_CHARS)
 
-    def _call(self, call: Event) -> Member:
-        name = plain_name(call.tool_name, _UNSAFE, MAX_TOOL_NAME_CHARS)
-        if name != call.tool_name:
-            self.repairs.append(Repair("tool_name_changed", call.tool_call_id, call.event_id))
+    def text(self, text: str) -> Block:
+        """Return a text part."""
+        return {"text": text}
+
+    def content(self, event: Event) -> list[Block]:
+        """Return the parts of a message: as they were read, else as others' parts say."""
+        kept = provider_metadata.load_list(event, _KEY, "content")
+        if kept and joined([gemini_part(part) for part in kept]) == event.content:
+            return kept
+        return [part for one in named_parts(event) if (part := _part(one))]
+
+    def before(self, call: Event) -> list[Block]:
+        """Return parts that stood before a call."""
+        return provider_metadata.load_list(call, _KEY, "before")
+
+    def call(self, call: Event, name: str) -> Block:
+        """Return a function call."""
         arguments = arguments_object(call.tool_input)
         function = {"id": self.ids[id(call)], "name": name, "args": arguments}
         return {"functionCall": function} | _members(call)
 
-    def _response(self, call: Event, result: Event | None) -> Member:
-        response: Member = {
+    def result(self, call: Event, result: Event | None) -> Block:
+        """Return a function response."""
+        response: Block = {
             "id": self.ids[id(call)],
-            "name": plain_name(call.tool_name, _UNSAFE, MAX_TOOL_NAME_CHARS),
+            "name": self.tool_name(call),
             "response": {"error": MISSING_RESULT},
         }
         if result is None:
@@ -117,22 +112,14 @@ class _Writer:
         return {"functionResponse": response} | _members(result)
 
 
-def _response_object(result: Event) -> Member:
+def _response_object(result: Event) -> Block:
     kept = provider_metadata.load(result, _KEY).get("response")
     if isinstance(kept, dict) and response_words(kept) == (result.tool_result, result.is_error):
         return kept
     return {"error" if result.is_error else "result": result.tool_result}
 
 
-def _content(event: Event) -> list[Member]:
-    """Return the parts of a message: as they were read, else as other providers' parts say."""
-    kept = _kept(event, "content")
-    if kept and joined([gemini_part(part) for part in kept]) == event.content:
-        return kept
-    return [part for one in named_parts(event) if (part := _part(one))]
-
-
-def _part(part: Part) -> Member | None:
+def _part(part: Part) -> Block | None:
     match part:
         case TextPart(text):
             return {"text": text} if text.strip() else None
@@ -145,22 +132,6 @@ def _part(part: Part) -> Member | None:
             return {"text": part.words}
 
 
-def _call_ids(turns: Sequence[Turn]) -> dict[int, str]:
-    """Return the ids to write, by the identity of the call."""
-    said = [one.event for turn in turns for one in turn.said if one.call is None and one.event]
-    calls = [event for event in said if event.type is EventType.TOOL_CALL]
-    chosen = distinct([call.tool_call_id for call in calls])
-    return {id(call): one for call, one in zip(calls, chosen, strict=True)}
-
-
-def _kept(event: Event, member: str) -> list[Member]:
-    kept = provider_metadata.load_list(event, _KEY, member)
-    return [part for part in kept if isinstance(part, dict)]
-
-
-def _members(event: Event) -> Member:
+def _members(event: Event) -> Block:
     """Return what stood beside a call or a result, such as `thoughtSignature`."""
-    found = provider_metadata.load(event, _KEY).get("part")
-    if not isinstance(found, dict):
-        return {}
-    return {name: value for name, value in found.items() if name not in _MAIN_MEMBERS}
+    return provider_metadata.members(event, _KEY, "part", _PROTECTED)

@@ -13,20 +13,16 @@ open call of its tool.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 from annals_common.errors import FieldInvalidError
-from annals_context.domain.events import Event, EventType, Role
+from annals_context.domain.events import Role
 from annals_context.domain.formats import provider_metadata, values
-from annals_context.domain.formats.calls import OpenCalls
 from annals_context.domain.formats.gemini_contents import response_words
 from annals_context.domain.formats.parsed import Parsed
-from annals_context.domain.formats.parts import gemini_part, joined
-from annals_context.domain.model import Repair
+from annals_context.domain.formats.parts import gemini_part
+from annals_context.domain.formats.transcripts import Members, TurnsTranscript, rest, role_of
 
 _ROLES = {"user": Role.USER, "model": Role.ASSISTANT, "function": Role.USER}
-_KEY = provider_metadata.GEMINI_CONTENTS
 _KINDS = ("text", "functionCall", "functionResponse")
 _PART_MEMBERS = (
     "functionCall",
@@ -37,136 +33,89 @@ _PART_MEMBERS = (
     "systemInstruction",
 )
 _BY_SNAKE_CASE = {re.sub(r"([A-Z])", r"_\1", name).lower(): name for name in _PART_MEMBERS}
-Members = Mapping[str, object]
 
 
 def parse(payload: str) -> Parsed:
     """Read a payload. Raises FieldInvalidError with the path of the first wrong member."""
     root = values.load(payload, values.ROOT)
-    reader = _Reader()
-    path = values.ROOT
+    said = TurnsTranscript(provider_metadata.GEMINI_CONTENTS, read=gemini_part, is_plain=_is_text)
     if isinstance(root, dict):
         root = _camel(root)
-        reader.add_system(root.get("systemInstruction"), f"{path}.systemInstruction")
-        path, root = f"{path}.contents", root.get("contents")
-    for index, content in enumerate(values.array(root, path)):
-        reader.add_content(values.members(content, f"{path}[{index}]"), f"{path}[{index}]")
-    return Parsed(tuple(reader.events), tuple(reader.repairs))
+        _add_system(said, root.get("systemInstruction"), f"{values.ROOT}.systemInstruction")
+    for path, content in values.objects(*values.listed(root, "contents")):
+        _add_content(said, content, path)
+    return said.parsed()
 
 
-@dataclass(slots=True)
-class _Reader:
-    events: list[Event] = field(default_factory=list)
-    repairs: list[Repair] = field(default_factory=list)
-    calls: OpenCalls = field(default_factory=OpenCalls)
-    waiting: list[Members] = field(default_factory=list)
-    """Parts read since the last event."""
-
-    def add_system(self, system: object, path: str) -> None:
-        if system is None:
-            return
+def _add_system(said: TurnsTranscript, system: object, path: str) -> None:
+    if system is not None:
         parts = _parts(values.members(system, path).get("parts"), f"{path}.parts")
-        self.events += _messages(parts, Role.SYSTEM, path)
-
-    def add_content(self, content: Members, path: str) -> None:
-        name = content.get("role", "user")
-        if not isinstance(name, str) or name not in _ROLES:
-            raise FieldInvalidError(f"{path}.role", f"must be one of {', '.join(_ROLES)}", name)
-        role = _ROLES[name]
-        for index, part in enumerate(_parts(content.get("parts"), f"{path}.parts")):
-            self._add_part(part, role, f"{path}.parts[{index}]")
-        self._flush(role, path)
-
-    def _add_part(self, part: Members, role: Role, path: str) -> None:
-        is_call, is_result = "functionCall" in part, "functionResponse" in part
-        if is_call and role is Role.ASSISTANT:
-            self._add_call(part, path)
-        elif is_result and role is Role.USER:
-            self._flush(role, path)
-            self._add_result(part, path)
-        elif is_call or is_result:
-            raise FieldInvalidError(
-                path, "functionCall is the model's, functionResponse the user's"
-            )
-        else:
-            self.waiting.append(part)
-
-    def _add_call(self, part: Members, path: str) -> None:
-        before: list[Members] = []
-        if joined([gemini_part(one) for one in self.waiting]):
-            self._flush(Role.ASSISTANT, path)
-        else:
-            before, self.waiting = self.waiting, []
-        path = f"{path}.functionCall"
-        function = values.members(part["functionCall"], path)
-        given_id = _given_id(function, path) or f"call_{len(self.events)}"
-        arguments = values.members(function.get("args") or {}, f"{path}.args")
-        call = Event(
-            type=EventType.TOOL_CALL,
-            tool_call_id=self.calls.unique(given_id),
-            tool_name=values.identifier(function.get("name"), f"{path}.name"),
-            tool_input=values.encoded_text(arguments, f"{path}.args"),
-            metadata=_metadata({"before": before, "part": _beside(part, "functionCall")}, path),
-        )
-        self.calls.open(given_id, call)
-        self.events.append(call)
-
-    def _add_result(self, part: Members, path: str) -> None:
-        path = f"{path}.functionResponse"
-        function = values.members(part["functionResponse"], path)
-        name = values.identifier(function.get("name"), f"{path}.name")
-        given_id = _given_id(function, path)
-        call = self.calls.answer(given_id) if given_id else self.calls.answer_by_name(name)
-        words, has_failed, response = _response(function, f"{path}.response")
-        if call is None:
-            self.repairs.append(Repair("tool_call_missing", given_id or name, ""))
-            self.events.append(Event(type=EventType.MESSAGE, role=Role.TOOL, content=words))
-            return
-        kept = {"part": _beside(part, "functionResponse"), "response": response}
-        self.events.append(
-            Event(
-                type=EventType.TOOL_RESULT,
-                tool_call_id=call.tool_call_id,
-                tool_name=call.tool_name,
-                tool_result=words,
-                is_error=has_failed,
-                metadata=_metadata(kept, path),
-            )
-        )
-
-    def _flush(self, role: Role, path: str) -> None:
-        parts, self.waiting = self.waiting, []
-        self.events += _messages(parts, role, path)
+        said.add_parts(Role.SYSTEM, parts, path)
 
 
-def _messages(parts: Sequence[Members], role: Role, path: str) -> list[Event]:
-    """Return a message for each part where all are plain texts, else one that keeps them all."""
-    if all(part.keys() == {"text"} for part in parts):
-        return [_message([part], role, path, {}) for part in parts]
-    return [_message(parts, role, path, {"content": parts})]
+def _add_content(said: TurnsTranscript, content: Members, path: str) -> None:
+    role = role_of({"role": "user", **content}, _ROLES, path)
+    for index, part in enumerate(_parts(content.get("parts"), f"{path}.parts")):
+        _add_part(said, part, role, f"{path}.parts[{index}]")
+    said.flush(role, path)
 
 
-def _message(parts: Sequence[Members], role: Role, path: str, kept: Members) -> Event:
-    return Event(
-        type=EventType.MESSAGE,
-        role=role,
-        content=values.text(joined([gemini_part(part) for part in parts]), path),
-        metadata=_metadata(kept, path),
+def _add_part(said: TurnsTranscript, part: Members, role: Role, path: str) -> None:
+    is_call, is_result = "functionCall" in part, "functionResponse" in part
+    if is_call and role is Role.ASSISTANT:
+        _add_call(said, part, path)
+    elif is_result and role is Role.USER:
+        said.flush(role, path)
+        _add_result(said, part, path)
+    elif is_call or is_result:
+        raise FieldInvalidError(path, "functionCall is the model's, functionResponse the user's")
+    else:
+        said.waiting.append(part)
+
+
+def _add_call(said: TurnsTranscript, part: Members, path: str) -> None:
+    before = said.before_call(path)
+    path = f"{path}.functionCall"
+    function = values.members(part["functionCall"], path)
+    given_id = _given_id(function, path) or f"call_{len(said.events)}"
+    arguments = values.members(function.get("args") or {}, f"{path}.args")
+    said.add_call(
+        given_id,
+        said.calls.unique(given_id),
+        tool_name=values.identifier(function.get("name"), f"{path}.name"),
+        tool_input=values.encoded_text(arguments, f"{path}.args"),
+        kept={"before": before, "part": rest(part, "functionCall")},
+        path=path,
     )
 
 
-def _parts(value: object, path: str) -> list[dict[str, object]]:
-    parts = []
-    for index, part in enumerate(values.array(value, path)):
-        read = _camel(values.members(part, f"{path}[{index}]"))
-        if not read:
-            raise FieldInvalidError(f"{path}[{index}]", "must have a member such as text")
-        if len(read.keys() & {*_KINDS}) > 1:
-            raise FieldInvalidError(f"{path}[{index}]", f"must have one of {', '.join(_KINDS)}")
-        if "text" in read:
-            values.text(read["text"], f"{path}[{index}].text")
-        parts.append(read)
-    return parts
+def _add_result(said: TurnsTranscript, part: Members, path: str) -> None:
+    path = f"{path}.functionResponse"
+    function = values.members(part["functionResponse"], path)
+    name = values.identifier(function.get("name"), f"{path}.name")
+    given_id = _given_id(function, path)
+    call = said.calls.answer(given_id) if given_id else said.calls.answer_by_name(name)
+    words, has_failed, response = _response(function, f"{path}.response")
+    if call is None:
+        said.add_lone_result(given_id or name, words)
+        return
+    kept = {"part": rest(part, "functionResponse"), "response": response}
+    said.add_result(call, words, kept, path, is_error=has_failed)
+
+
+def _parts(value: object, path: str) -> list[Members]:
+    return [_part(part, part_path) for part_path, part in values.objects(value, path)]
+
+
+def _part(given: Members, path: str) -> Members:
+    part = _camel(given)
+    if not part:
+        raise FieldInvalidError(path, "must have a member such as text")
+    if len(part.keys() & {*_KINDS}) > 1:
+        raise FieldInvalidError(path, f"must have one of {', '.join(_KINDS)}")
+    if "text" in part:
+        values.text(part["text"], f"{path}.text")
+    return part
 
 
 def _response(function: Members, path: str) -> tuple[str, bool, Members]:
@@ -182,13 +131,9 @@ def _given_id(function: Members, path: str) -> str:
     return values.identifier(function["id"], f"{path}.id") if function.get("id") else ""
 
 
-def _beside(part: Members, main: str) -> dict[str, object]:
-    return {name: value for name, value in part.items() if name != main}
+def _is_text(part: Members) -> bool:
+    return part.keys() == {"text"}
 
 
 def _camel(members: Members) -> dict[str, object]:
     return {_BY_SNAKE_CASE.get(name, name): value for name, value in members.items()}
-
-
-def _metadata(members: Members, path: str) -> dict[str, object]:
-    return provider_metadata.metadata(_KEY, members, path)

@@ -13,16 +13,24 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from annals_context.domain.events import Event
-from annals_context.domain.model import DetailLevel
+from annals_context.domain.formats import lines
+from annals_context.domain.formats.rendering import Rendered
+from annals_context.domain.model import DetailLevel, Repair
 from annals_context.domain.pairing import Unit
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A part of a payload, as it stands there, and the events whose words it holds."""
+    """A part of a payload, as it stands there, and the events whose words it holds.
+
+    `unit`: what it is written from, where the payload is not just the sum of its pieces. `repairs`:
+    what had to be mended in it.
+    """
 
     text: str
     events: tuple[Event, ...] = ()
+    unit: Unit | None = None
+    repairs: tuple[Repair, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +89,13 @@ class Layout(Protocol):
         """Return a payload that says that there is nothing."""
         ...
 
-    def compose(self, parts: Parts) -> str:
-        """Return the payload."""
+    def compose(self, parts: Parts) -> Rendered:
+        """Return the payload and what had to be mended in it."""
         ...
+
+
+def line_text(line: Line, snippet_chars: int) -> str:
+    """Return a line of the historical block without the "#" before it."""
+    return lines.numbered_line(
+        line.event, line.detail, snippet_chars=snippet_chars, start=line.start, date=line.date
+    )

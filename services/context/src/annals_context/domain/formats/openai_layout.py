@@ -1,27 +1,25 @@
 """Contexts as OpenAI's chat messages.
 
-Degraded events stay where they happened: a message keeps its role and ends with its handle; a
-tool group becomes one note of role `system` with a line for each of its events, so that no call
-is ever without its result. Older events are lines of one message of role `system`.
+Degraded events stay where they happened (see `degrading`). Older events are lines of one message
+of role `system`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from annals_context.domain.events import Event, EventType
+from annals_context.domain.events import Event
 from annals_context.domain.formats import extras, lines
 from annals_context.domain.formats.compact_json import dumps
-from annals_context.domain.formats.layout import Line, Parts, Piece
+from annals_context.domain.formats.degrading import degraded
+from annals_context.domain.formats.layout import Line, Parts, Piece, line_text
 from annals_context.domain.formats.openai_chat import (
     Message,
-    named_message,
-    speaker_role,
     unit_messages,
 )
+from annals_context.domain.formats.rendering import Rendered, pairing_repairs
 from annals_context.domain.model import DetailLevel
 from annals_context.domain.pairing import Unit
-from annals_context.domain.snippets import snippet
 
 _OPENING = '[{"'
 _BETWEEN = '},{"'
@@ -58,12 +56,14 @@ class OpenAiLayout:
 
     def native(self, unit: Unit, detail: DetailLevel) -> tuple[Piece, ...]:
         """Write the messages of a unit."""
-        if detail is DetailLevel.FULL:
-            rendered = unit_messages(unit, extras.ContentRestorer())
-            return tuple(_piece(one.message, one.events) for one in rendered)
-        if unit.calls or unit.lead is None:
-            return (_piece(self._note(unit, detail), unit.events),)
-        return (_piece(self._shortened(unit.lead, detail), (unit.lead,)),)
+        if detail is not DetailLevel.FULL:
+            shown = degraded(unit, detail, snippet_chars=self.snippet_chars)
+            [only] = unit_messages(shown, extras.ContentRestorer())
+            return (_piece(only.message, unit.events),)
+        rendered = unit_messages(unit, extras.ContentRestorer())
+        pieces = [_piece(one.message, one.events) for one in rendered]
+        pieces[0] = replace(pieces[0], repairs=tuple(pairing_repairs(unit)))
+        return tuple(pieces)
 
     def current(self, text: str) -> Piece:
         """Write the last message."""
@@ -73,7 +73,7 @@ class OpenAiLayout:
         """Return one message that says so."""
         return dumps([{"role": "system", "content": lines.NO_MESSAGES}])
 
-    def compose(self, parts: Parts) -> str:
+    def compose(self, parts: Parts) -> Rendered:
         """Return the array; it holds at least one message."""
         pieces = [self.system(parts.system).text] if parts.system else []
         if parts.lines:
@@ -82,29 +82,12 @@ class OpenAiLayout:
         if parts.current:
             pieces.append(parts.current.text)
         if not pieces:
-            return self.empty()
-        return _OPENING + "".join(pieces).removesuffix(_BETWEEN) + _CLOSING
+            return Rendered(self.empty(), ())
+        payload = _OPENING + "".join(pieces).removesuffix(_BETWEEN) + _CLOSING
+        return Rendered(payload, tuple(one for piece in parts.native for one in piece.repairs))
 
     def _line_text(self, line: Line) -> str:
-        return lines.numbered_line(
-            line.event,
-            line.detail,
-            snippet_chars=self.snippet_chars,
-            start=line.start,
-            date=line.date,
-        )
-
-    def _note(self, unit: Unit, detail: DetailLevel) -> Message:
-        numbered = [f"#{self._line_text(Line(event, detail))}" for event in unit.events]
-        return {"role": "system", "content": "\n".join(numbered)}
-
-    def _shortened(self, event: Event, detail: DetailLevel) -> Message:
-        shown = f"[{event.handle}]"
-        if detail is DetailLevel.SNIPPET:
-            shown = f"{snippet(event.body, max_chars=self.snippet_chars)} {shown}"
-        if event.type is not EventType.MESSAGE:
-            return {"role": speaker_role(event), "content": f"{lines.speaker(event)}: {shown}"}
-        return named_message(speaker_role(event), shown, event.author_name)
+        return line_text(line, self.snippet_chars)
 
 
 def _block(heading: str, shown: list[str]) -> str:

@@ -8,14 +8,14 @@ calls that repeat are made unique; the original comes back when rendered.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 
 from annals_common.errors import FieldInvalidError
-from annals_context.domain.events import Event, EventType, Role
+from annals_context.domain.events import EventType, Role
 from annals_context.domain.formats import extras, provider_metadata, values
 from annals_context.domain.formats.calls import OpenCalls
 from annals_context.domain.formats.parsed import Parsed
+from annals_context.domain.formats.transcripts import Members, Transcript, rest, role_of
 from annals_context.domain.model import Repair
 
 _ROLES = {
@@ -25,14 +25,6 @@ _ROLES = {
     "assistant": Role.ASSISTANT,
     "tool": Role.TOOL,
 }
-Members = Mapping[str, object]
-
-
-@dataclass(slots=True)
-class _State:
-    events: list[Event] = field(default_factory=list)
-    repairs: list[Repair] = field(default_factory=list)
-    calls: OpenCalls = field(default_factory=OpenCalls)
 
 
 def parse(payload: str) -> Parsed:
@@ -41,101 +33,77 @@ def parse(payload: str) -> Parsed:
     Raises FieldInvalidError with the path of the first member that is wrong, such as
     `payload[3].tool_calls[0].function.arguments`.
     """
-    path, messages = values.messages_of(payload)
-    state = _State(calls=OpenCalls(_given_ids(messages)))
-    for index, message in enumerate(messages):
-        _add_message(state, values.members(message, f"{path}[{index}]"), f"{path}[{index}]")
-    return Parsed(tuple(state.events), tuple(state.repairs))
+    listed, path = values.listed(values.load(payload, values.ROOT), "messages")
+    messages = values.array(listed, path)
+    said = Transcript(provider_metadata.OPENAI_CHAT, OpenCalls(_given_ids(messages)))
+    for message_path, message in values.objects(messages, path):
+        _add(said, message, message_path)
+    return said.parsed()
 
 
-def _add_message(state: _State, message: Members, path: str) -> None:
-    role = message.get("role")
-    if not isinstance(role, str) or role not in _ROLES:
-        raise FieldInvalidError(f"{path}.role", f"must be one of {', '.join(_ROLES)}", role)
-    if role == "tool":
-        _add_result(state, message, path)
-    elif role == "assistant" and message.get("tool_calls"):
-        _add_calls(state, message, path)
+def _add(said: Transcript, message: Members, path: str) -> None:
+    role = role_of(message, _ROLES, path)
+    if role is Role.TOOL:
+        _add_result(said, message, path)
+    elif role is Role.ASSISTANT and message.get("tool_calls"):
+        _add_calls(said, message, path)
     else:
-        state.events.append(_message_event(message, _ROLES[role], path))
+        _add_message(said, message, role, path)
 
 
-def _message_event(message: Members, role: Role, path: str) -> Event:
-    kept = _kept(message, {"name"} if isinstance(message.get("name"), str) else set())
+def _add_message(said: Transcript, message: Members, role: Role, path: str) -> None:
+    kept = _kept(message, *(["name"] if isinstance(message.get("name"), str) else []))
     if message["role"] == "developer":
         kept["role"] = "developer"
     content = _content(message, path, kept)
-    return Event(
-        type=EventType.MESSAGE,
-        role=role,
-        content=content,
-        author_name=values.name(message.get("name"), f"{path}.name"),
-        metadata=_metadata({"message": kept}, path),
-    )
+    author_name = values.name(message.get("name"), f"{path}.name")
+    said.add_message(role, content, {"message": kept}, path, author_name=author_name)
 
 
-def _add_calls(state: _State, message: Members, path: str) -> None:
+def _add_calls(said: Transcript, message: Members, path: str) -> None:
     calls = values.array(message["tool_calls"], f"{path}.tool_calls")
     kept: dict[str, object] = {}
-    begins = _follows_assistant(state)
+    begins = _follows_assistant(said)
     if message.get("content") is None:
-        kept = {"message": _kept(message, set())}
+        kept = {"message": _kept(message)}
     else:
-        state.events.append(_message_event(_without_calls(message), Role.ASSISTANT, path))
+        _add_message(said, rest(message, "tool_calls"), Role.ASSISTANT, path)
         begins = False
     for index, call in enumerate(calls):
         head = {**kept, "begins_message": True} if begins else kept
-        _add_call(state, call, f"{path}.tool_calls[{index}]", head if index == 0 else {})
+        _add_call(said, call, f"{path}.tool_calls[{index}]", head if index == 0 else {})
 
 
-def _add_call(state: _State, value: object, path: str, head: Members) -> None:
+def _add_call(said: Transcript, value: object, path: str, head: Members) -> None:
     entry = values.members(value, path)
     if entry.get("type", "function") != "function":
         raise FieldInvalidError(f"{path}.type", "must be function", entry.get("type"))
     function = values.members(entry.get("function"), f"{path}.function")
-    original_id = values.identifier(entry.get("id"), f"{path}.id")
-    event = _call_event(state, entry, function, path, head)
-    state.calls.open(original_id, event)
-    state.events.append(event)
-
-
-def _call_event(
-    state: _State, entry: Members, function: Members, path: str, head: Members
-) -> Event:
-    kept = {k: v for k, v in entry.items() if k not in {"id", "type", "function"}}
-    original_id = str(entry["id"])
-    tool_call_id = state.calls.unique(original_id)
-    if tool_call_id != original_id:
-        kept["id"] = original_id
-    return Event(
-        type=EventType.TOOL_CALL,
-        tool_call_id=tool_call_id,
+    given_id = values.identifier(entry.get("id"), f"{path}.id")
+    kept = rest(entry, "id", "type", "function")
+    tool_call_id = said.calls.unique(given_id)
+    if tool_call_id != given_id:
+        kept["id"] = given_id
+    said.add_call(
+        given_id,
+        tool_call_id,
         tool_name=values.identifier(function.get("name"), f"{path}.function.name"),
         tool_input=values.json_text(function.get("arguments"), f"{path}.function.arguments"),
-        metadata=_metadata({**head, "call": kept}, path),
+        kept={**head, "call": kept},
+        path=path,
     )
 
 
-def _add_result(state: _State, message: Members, path: str) -> None:
-    call_id = values.identifier(message.get("tool_call_id"), f"{path}.tool_call_id")
-    call = state.calls.answer(call_id)
+def _add_result(said: Transcript, message: Members, path: str) -> None:
+    given_id = values.identifier(message.get("tool_call_id"), f"{path}.tool_call_id")
+    call = said.calls.answer(given_id)
     if call is None:
-        state.repairs.append(Repair("tool_call_missing", call_id))
-        state.events.append(_message_event(message, Role.TOOL, path))
+        said.repairs.append(Repair("tool_call_missing", given_id))
+        _add_message(said, message, Role.TOOL, path)
         return
-    kept = _kept(message, {"tool_call_id"})
+    kept = _kept(message, "tool_call_id")
     content = _content(message, path, kept)
-    state.events.append(_result_event(call, content, _metadata({"message": kept}, path)))
-
-
-def _result_event(call: Event, content: str, metadata: dict[str, object]) -> Event:
-    return Event(
-        type=EventType.TOOL_RESULT,
-        tool_call_id=call.tool_call_id,
-        tool_name=call.tool_name,
-        tool_result=content,
-        metadata=metadata,
-    )
+    said.add_result(call, content, {"message": kept}, path)
 
 
 def _content(message: Members, path: str, kept: dict[str, object]) -> str:
@@ -151,21 +119,12 @@ def _content(message: Members, path: str, kept: dict[str, object]) -> str:
     return values.text(extras.joined_text(content), f"{path}.content")
 
 
-def _kept(message: Members, canonical: set[str]) -> dict[str, object]:
-    left_out = canonical | {"role", "content", "tool_calls"}
-    return {name: value for name, value in message.items() if name not in left_out}
+def _kept(message: Members, *canonical: str) -> dict[str, object]:
+    return rest(message, "role", "content", "tool_calls", *canonical)
 
 
-def _without_calls(message: Members) -> dict[str, object]:
-    return {name: value for name, value in message.items() if name != "tool_calls"}
-
-
-def _metadata(members: Members, path: str) -> dict[str, object]:
-    return provider_metadata.metadata(provider_metadata.OPENAI_CHAT, members, path)
-
-
-def _follows_assistant(state: _State) -> bool:
-    last = state.events[-1] if state.events else None
+def _follows_assistant(said: Transcript) -> bool:
+    last = said.events[-1] if said.events else None
     return last is not None and (last.role is Role.ASSISTANT or last.type is EventType.TOOL_CALL)
 
 

@@ -9,7 +9,7 @@ The payload is the array of items. Choices as for OpenAI's chat messages (see `o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from annals_context.domain.events import Event, EventType, Role
@@ -28,7 +28,7 @@ from annals_context.domain.formats.parts import (
 from annals_context.domain.formats.rendering import (
     MISSING_RESULT,
     Rendered,
-    distinct,
+    call_ids,
     lone_result_text,
     pairing_repairs,
     result_text,
@@ -37,27 +37,39 @@ from annals_context.domain.model import Repair
 from annals_context.domain.pairing import Unit, group_units
 
 _KEY = provider_metadata.OPENAI_RESPONSES
+_PROTECTED = frozenset({"type", "role", "content", "call_id", "name", "arguments", "output"})
 Item = dict[str, object]
 
 
 def render(events: Sequence[Event]) -> Rendered:
     """Return the JSON array of items for events in order."""
-    units = group_units(events)
-    calls = [call for unit in units for call in unit.calls]
-    chosen = distinct([call.tool_call_id for call in calls])
-    writer = _Writer({id(call): one for call, one in zip(calls, chosen, strict=True)})
-    for unit in units:
-        writer.add(unit)
+    return write(group_units(events))
+
+
+def write(units: Sequence[Unit]) -> Rendered:
+    """Return the JSON array of items for units in order."""
+    writer = written(units)
     return Rendered(dumps(writer.items), tuple(writer.repairs))
 
 
+def written(units: Sequence[Unit]) -> Writer:
+    """Return the items of units."""
+    writer = Writer(call_ids([call for unit in units for call in unit.calls]))
+    for unit in units:
+        writer.add(unit)
+    return writer
+
+
 @dataclass(slots=True)
-class _Writer:
-    ids: dict[int, str]
+class Writer:
+    """Items so far, and what was mended."""
+
+    ids: Mapping[int, str]
     items: list[Item] = field(default_factory=list)
     repairs: list[Repair] = field(default_factory=list)
 
     def add(self, unit: Unit) -> None:
+        """Write a unit."""
         self.repairs += pairing_repairs(unit)
         if unit.lead:
             self.items += [*_kept(unit.lead, "before"), _message(unit.lead)]
@@ -132,14 +144,9 @@ def _words(part: Part) -> str:
 
 
 def _kept(event: Event, member: str) -> list[Item]:
-    kept = provider_metadata.load_list(event, _KEY, member)
-    return [item for item in kept if isinstance(item, dict)]
+    return provider_metadata.load_list(event, _KEY, member)
 
 
 def _members(event: Event) -> Item:
     """Return members of an item that have no place in the event, such as its `id`."""
-    found = provider_metadata.load(event, _KEY).get("item")
-    protected = {"type", "role", "content", "call_id", "name", "arguments", "output"}
-    if not isinstance(found, dict):
-        return {}
-    return {name: value for name, value in found.items() if name not in protected}
+    return provider_metadata.members(event, _KEY, "item", _PROTECTED)

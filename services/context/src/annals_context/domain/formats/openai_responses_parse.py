@@ -9,15 +9,15 @@ Such items at the very end belong to nothing and are reported as `item_left_out`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from annals_common.errors import FieldInvalidError
-from annals_context.domain.events import Event, EventType, Role
+from annals_context.domain.events import Role
 from annals_context.domain.formats import provider_metadata, values
-from annals_context.domain.formats.calls import OpenCalls
 from annals_context.domain.formats.parsed import Parsed
 from annals_context.domain.formats.parts import joined, openai_part
+from annals_context.domain.formats.transcripts import Members, Transcript, rest, role_of
 from annals_context.domain.model import Repair
 
 _ROLES = {
@@ -26,36 +26,31 @@ _ROLES = {
     "user": Role.USER,
     "assistant": Role.ASSISTANT,
 }
-Members = Mapping[str, object]
 
 
 def parse(payload: str) -> Parsed:
     """Read a payload. Raises FieldInvalidError with the path of the first wrong member."""
     root = values.load(payload, values.ROOT)
     reader = _Reader()
-    path = values.ROOT
+    items, path = values.listed(root, "input", "output")
     if isinstance(root, dict):
-        reader.add_instructions(root.get("instructions"), f"{path}.instructions")
-        name = "input" if "input" in root else "output"
-        path, root = f"{path}.{name}", root.get(name)
-        if isinstance(root, str):
-            root = [{"role": "user", "content": root}]
-    for index, item in enumerate(values.array(root, path)):
-        reader.add(values.members(item, f"{path}[{index}]"), f"{path}[{index}]")
+        reader.add_instructions(root.get("instructions"), f"{values.ROOT}.instructions")
+        if isinstance(items, str):
+            items = [{"role": "user", "content": items}]
+    for item_path, item in values.objects(items, path):
+        reader.add(item, item_path)
     return reader.parsed()
 
 
 @dataclass(slots=True)
 class _Reader:
-    events: list[Event] = field(default_factory=list)
-    repairs: list[Repair] = field(default_factory=list)
-    calls: OpenCalls = field(default_factory=OpenCalls)
+    said: Transcript = field(default_factory=lambda: Transcript(provider_metadata.OPENAI_RESPONSES))
     before: list[Members] = field(default_factory=list)
+    """Items such as reasoning that stand before the next event."""
 
     def add_instructions(self, instructions: object, path: str) -> None:
         if instructions is not None:
-            words = values.text(instructions, path)
-            self.events.append(Event(type=EventType.MESSAGE, role=Role.SYSTEM, content=words))
+            self.said.add_message(Role.SYSTEM, values.text(instructions, path), {}, path)
 
     def add(self, item: Members, path: str) -> None:
         readers: dict[object, Callable[[Members, str], None]] = {
@@ -64,69 +59,53 @@ class _Reader:
             "function_call_output": self._add_output,
         }
         kind = item.get("type", "message")
-        read = readers.get(kind) if isinstance(kind, str) else None
         if not isinstance(kind, str):
             raise FieldInvalidError(f"{path}.type", "must be a string")
-        if read is None:
-            self.before.append(item)
-        else:
+        if read := readers.get(kind):
             read(item, path)
+        else:
+            self.before.append(item)
 
     def parsed(self) -> Parsed:
-        lost = [Repair("item_left_out", _id_of(item), "") for item in self.before]
-        return Parsed(tuple(self.events), (*self.repairs, *lost))
+        lost = [Repair("item_left_out", _id_of(item)) for item in self.before]
+        self.said.repairs += lost
+        return self.said.parsed()
 
     def _add_message(self, item: Members, path: str) -> None:
-        role = item.get("role")
-        if not isinstance(role, str) or role not in _ROLES:
-            raise FieldInvalidError(f"{path}.role", f"must be one of {', '.join(_ROLES)}", role)
+        role = role_of(item, _ROLES, path)
         words, parts = _words(item.get("content"), f"{path}.content")
         kept = {
-            "role": role if role == "developer" else "",
+            "role": "developer" if item["role"] == "developer" else "",
             "content": parts,
-            "item": _rest(item, {"type", "role", "content"}),
+            "item": rest(item, "type", "role", "content"),
         }
-        metadata = self._metadata(kept, path)
-        self.events.append(
-            Event(type=EventType.MESSAGE, role=_ROLES[role], content=words, metadata=metadata)
-        )
+        self.said.add_message(role, words, self._with_before(kept), path)
 
     def _add_call(self, item: Members, path: str) -> None:
         given_id = values.identifier(item.get("call_id"), f"{path}.call_id")
-        kept = {"item": _rest(item, {"type", "call_id", "name", "arguments"})}
-        call = Event(
-            type=EventType.TOOL_CALL,
-            tool_call_id=self.calls.unique(given_id),
+        kept = {"item": rest(item, "type", "call_id", "name", "arguments")}
+        self.said.add_call(
+            given_id,
+            self.said.calls.unique(given_id),
             tool_name=values.identifier(item.get("name"), f"{path}.name"),
             tool_input=values.json_text(item.get("arguments"), f"{path}.arguments"),
-            metadata=self._metadata(kept, path),
+            kept=self._with_before(kept),
+            path=path,
         )
-        self.calls.open(given_id, call)
-        self.events.append(call)
 
     def _add_output(self, item: Members, path: str) -> None:
         given_id = values.identifier(item.get("call_id"), f"{path}.call_id")
         words, parts = _words(item.get("output"), f"{path}.output")
-        call = self.calls.answer(given_id)
+        call = self.said.calls.answer(given_id)
         if call is None:
-            self.repairs.append(Repair("tool_call_missing", given_id, ""))
-            self.events.append(Event(type=EventType.MESSAGE, role=Role.TOOL, content=words))
+            self.said.add_lone_result(given_id, words)
             return
-        kept = {"content": parts, "item": _rest(item, {"type", "call_id", "output"})}
-        self.events.append(
-            Event(
-                type=EventType.TOOL_RESULT,
-                tool_call_id=call.tool_call_id,
-                tool_name=call.tool_name,
-                tool_result=words,
-                metadata=self._metadata(kept, path),
-            )
-        )
+        kept = {"content": parts, "item": rest(item, "type", "call_id", "output")}
+        self.said.add_result(call, words, self._with_before(kept), path)
 
-    def _metadata(self, members: Members, path: str) -> dict[str, object]:
+    def _with_before(self, kept: Members) -> Members:
         before, self.before = self.before, []
-        kept = {"before": before, **members}
-        return provider_metadata.metadata(provider_metadata.OPENAI_RESPONSES, kept, path)
+        return {"before": before, **kept}
 
 
 def _id_of(item: Members) -> str:
@@ -147,7 +126,3 @@ def _words(content: object, path: str) -> tuple[str, list[object]]:
     words = values.text(joined([openai_part(part) for part in parts]), path)
     is_plain = len(parts) == 1 and parts[0].keys() == {"type", "text"}
     return words, [] if is_plain else [*parts]
-
-
-def _rest(item: Members, canonical: set[str]) -> dict[str, object]:
-    return {name: value for name, value in item.items() if name not in canonical}

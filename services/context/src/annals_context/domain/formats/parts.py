@@ -153,7 +153,7 @@ def _chat_content(event: Event, _key: str) -> Sequence[object]:
     return content if isinstance(content, list) else []
 
 
-def _kept_content(event: Event, key: str) -> Sequence[object]:
+def _kept_content(event: Event, key: str) -> list[dict[str, object]]:
     return provider_metadata.load_list(event, key, "content")
 
 

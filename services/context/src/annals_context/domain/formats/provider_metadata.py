@@ -8,7 +8,7 @@ another one.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 
 from annals_common.errors import FieldInvalidError
 from annals_context.domain.events import Event
@@ -39,18 +39,28 @@ def load(event: Event, key: str) -> Mapping[str, object]:
     return loaded if isinstance(loaded, dict) else {}
 
 
-def load_list(event: Event, key: str, member: str) -> Sequence[object]:
-    """Return an array that was kept; empty when there is none."""
+def load_list(event: Event, key: str, member: str) -> list[dict[str, object]]:
+    """Return the objects of an array that was kept; empty when there is none."""
     found = load(event, key).get(member)
-    return found if isinstance(found, list) else []
+    return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
 
 
-def metadata(key: str, members: Mapping[str, object], path: str) -> dict[str, object]:
-    """Return the metadata that keeps what is not empty of `members`.
+def members(event: Event, key: str, member: str, but: Collection[str]) -> dict[str, object]:
+    """Return what was kept of a provider's object, without the members `but`.
+
+    These are what the event says itself.
+    """
+    found = load(event, key).get(member)
+    kept = found if isinstance(found, dict) else {}
+    return {name: value for name, value in kept.items() if name not in but}
+
+
+def metadata(key: str, kept: Mapping[str, object], path: str) -> dict[str, object]:
+    """Return the metadata that keeps what is not empty of `kept`.
 
     Raises FieldInvalidError when it is more than metadata may take.
     """
-    filled = {name: value for name, value in members.items() if value}
+    filled = {name: value for name, value in kept.items() if value}
     if not filled:
         return {}
     encoded = values.encodable(filled, path)

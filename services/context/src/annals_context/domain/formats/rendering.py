@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from annals_context.domain.events import Event, EventType
@@ -60,6 +60,12 @@ def distinct(ids: Sequence[str]) -> list[str]:
         following[one] = number
         chosen_ids.append(chosen)
     return chosen_ids
+
+
+def call_ids(calls: Sequence[Event], written: Callable[[str], str] = str) -> Mapping[int, str]:
+    """Return distinct ids of calls by the identity of the event; `written` mends a single one."""
+    chosen = distinct([written(call.tool_call_id) for call in calls])
+    return {id(call): one for call, one in zip(calls, chosen, strict=True)}
 
 
 def arguments_object(arguments: str) -> dict[str, object]:

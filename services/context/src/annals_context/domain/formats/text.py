@@ -26,7 +26,8 @@ from dataclasses import dataclass
 
 from annals_context.domain.events import Event
 from annals_context.domain.formats import lines
-from annals_context.domain.formats.layout import Line, Parts, Piece
+from annals_context.domain.formats.layout import Line, Parts, Piece, line_text
+from annals_context.domain.formats.rendering import Rendered
 from annals_context.domain.model import DetailLevel
 from annals_context.domain.pairing import Unit, group_units
 
@@ -41,7 +42,7 @@ def render(events: Sequence[Event]) -> str:
     layout = TextLayout(snippet_chars=1)
     units = group_units(events)
     native = [piece for unit in units for piece in layout.native(unit, DetailLevel.FULL)]
-    return layout.compose(Parts(native=native))
+    return layout.compose(Parts(native=native)).payload
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,7 @@ class TextLayout:
         """Return a line that says so."""
         return f"{lines.NO_MESSAGES}\n"
 
-    def compose(self, parts: Parts) -> str:
+    def compose(self, parts: Parts) -> Rendered:
         """Return the sections, an empty line between them and one line break at the end."""
         sections = [f"{parts.system}\n"] if parts.system else []
         if parts.lines:
@@ -92,16 +93,10 @@ class TextLayout:
             sections.append(RECENT_HEADING + "".join(piece.text for piece in parts.native))
         if parts.current:
             sections.append(parts.current.text.removesuffix(_SECTION_END))
-        return _SECTION_END.join(sections) if sections else self.empty()
+        return Rendered(_SECTION_END.join(sections) if sections else self.empty(), ())
 
     def _line_text(self, line: Line) -> str:
-        return lines.numbered_line(
-            line.event,
-            line.detail,
-            snippet_chars=self.snippet_chars,
-            start=line.start,
-            date=line.date,
-        )
+        return line_text(line, self.snippet_chars)
 
     def _native_line(self, event: Event, detail: DetailLevel) -> str:
         who = lines.speaker_with_role(event)

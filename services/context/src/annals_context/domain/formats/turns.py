@@ -52,20 +52,31 @@ class Dialogue:
 
 def dialogue(events: Sequence[Event]) -> Dialogue:
     """Return events, given in order, as turns. The first turn is the user's, if there is one."""
-    units = group_units(events)
-    prompts = _prompts(units)
+    found = in_turns((), group_units(events))
+    return opened(found, OPENING_TEXT) if found.turns else found
+
+
+def in_turns(prompts: Sequence[Event], units: Sequence[Unit]) -> Dialogue:
+    """Return units as turns, whoever begins; prompts that lead them are added to `prompts`."""
+    leading = _prompts(units)
     turns: list[Turn] = []
     repairs: list[Repair] = []
-    for unit in units[len(prompts) :]:
+    for unit in units[len(leading) :]:
         repairs += pairing_repairs(unit)
         for is_assistant, said in _said(unit):
             if not turns or turns[-1].is_assistant != is_assistant:
                 turns.append(Turn(is_assistant))
             turns[-1].said.append(said)
-    if turns and turns[0].is_assistant:
-        turns.insert(0, Turn(is_assistant=False, said=[Said(None, OPENING_TEXT)]))
-        repairs.append(Repair("user_message_missing", "", ""))
-    return Dialogue(prompts, tuple(turns), tuple(repairs))
+    return Dialogue((*prompts, *leading), tuple(turns), tuple(repairs))
+
+
+def opened(source: Dialogue, text: str) -> Dialogue:
+    """Have the user begin, saying `text`, where nobody else of the user's side does."""
+    if source.turns and not source.turns[0].is_assistant:
+        return source
+    opening = Turn(is_assistant=False, said=[Said(None, text)])
+    repairs = (*source.repairs, Repair("user_message_missing", ""))
+    return Dialogue(source.prompts, (opening, *source.turns), repairs)
 
 
 def is_prompt(event: Event) -> bool:

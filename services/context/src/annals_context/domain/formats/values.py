@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NoReturn
 
 from annals_common.errors import FieldInvalidError
@@ -15,12 +15,19 @@ MAX_NAME_CHARS = 200
 ROOT = "payload"
 
 
-def messages_of(payload: str) -> tuple[str, Sequence[object]]:
-    """Return the path and the array of the messages."""
-    loaded = load(payload, ROOT)
-    if not isinstance(loaded, dict):
-        return ROOT, array(loaded, ROOT)
-    return f"{ROOT}.messages", array(loaded.get("messages"), f"{ROOT}.messages")
+def listed(root: object, *names: str) -> tuple[object, str]:
+    """Return a payload, or the first of its members `names` that is there, and its path."""
+    if not isinstance(root, dict):
+        return root, ROOT
+    name = next((one for one in names if one in root), names[-1])
+    return root.get(name), f"{ROOT}.{name}"
+
+
+def objects(value: object, path: str) -> Iterator[tuple[str, Mapping[str, object]]]:
+    """Yield the path and the members of each object of an array."""
+    for index, item in enumerate(array(value, path)):
+        item_path = f"{path}[{index}]"
+        yield item_path, members(item, item_path)
 
 
 def members(value: object, path: str) -> Mapping[str, object]:

@@ -21,6 +21,12 @@ old_searches AS MATERIALIZED (
          AND t.agent_id = '00000000-0000-0000-0000-000000000000'),
       %(default_search_log_days)s::integer)
   LIMIT %(limit)s
+),
+old_contexts AS MATERIALIZED (
+  SELECT conversation_id, request_digest, state FROM annals.context_cache
+  WHERE tenant_id = %(tenant_id)s AND expires_at <= %(now)s::timestamptz
+  LIMIT %(limit)s
 )
 SELECT (SELECT count(*) FROM old_logs) AS provider_logs,
-       (SELECT count(*) FROM old_searches) AS search_log
+       (SELECT count(*) FROM old_searches) AS search_log,
+       (SELECT count(*) FROM old_contexts) AS cached_contexts

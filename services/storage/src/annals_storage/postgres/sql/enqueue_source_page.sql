@@ -1,6 +1,6 @@
--- Has the next events and memories mirrored again, as bulk. What waits already is bumped: who is at it now
--- may not know yet of all it is to be mirrored into, and hands the key back. Its lease or pause is
--- left alone, and what is parked stays so: it would only fail again.
+-- Has the next events and memories mirrored again, as bulk. What waits already is bumped: who is
+-- at it now may not know yet of all it is to be mirrored into, and hands the key back. Its lease or
+-- pause is left alone, and what is parked stays so: it would only fail again.
 WITH page AS MATERIALIZED (
   SELECT source.kind, source.key, source.conversation_id FROM (
     (SELECT 'event' AS kind, e.event_id AS key, e.conversation_id

@@ -88,6 +88,21 @@ gone_topic_texts AS (
   WHERE p.tenant_id = %(tenant_id)s AND p.topic_id = m.topic_id
   RETURNING 1
 ),
+-- What is said of a range was said of the event too.
+gone_summaries AS (
+  DELETE FROM annals.summaries AS s
+  USING target AS t
+  WHERE s.tenant_id = %(tenant_id)s AND s.conversation_id = t.conversation_id
+    AND s.first_seq <= t.seq AND s.last_seq >= t.seq
+  RETURNING 1
+),
+-- So may a context.
+gone_contexts AS (
+  DELETE FROM annals.context_cache AS k
+  USING target AS t
+  WHERE k.tenant_id = %(tenant_id)s AND k.conversation_id = t.conversation_id
+  RETURNING 1
+),
 enqueued AS (
   INSERT INTO annals.outbox (tenant_id, kind, key, conversation_id)
   SELECT tenant_id, 'event', event_id, conversation_id FROM annals.events
@@ -105,4 +120,6 @@ SELECT (SELECT count(*) FROM target) AS events,
        (SELECT count(*) FROM gone_relationships) AS relationships,
        (SELECT count(*) FROM gone_attachments) AS attachments,
        (SELECT count(*) FROM gone_logs) AS provider_logs,
-       (SELECT count(*) FROM gone_topic_texts) AS topics
+       (SELECT count(*) FROM gone_topic_texts) AS topics,
+       (SELECT count(*) FROM gone_summaries) AS summaries,
+       (SELECT count(*) FROM gone_contexts) AS cached_contexts

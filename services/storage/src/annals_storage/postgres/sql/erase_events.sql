@@ -14,6 +14,12 @@ gone_chunks AS (
   WHERE k.tenant_id = %(tenant_id)s AND k.event_id = b.event_id
   RETURNING 1
 ),
+-- A context may quote any event of its conversation.
+gone_contexts AS (
+  DELETE FROM annals.context_cache
+  WHERE tenant_id = %(tenant_id)s AND conversation_id = %(conversation_id)s
+  RETURNING 1
+),
 gone AS (
   DELETE FROM annals.events AS e USING batch AS b
   WHERE e.tenant_id = %(tenant_id)s AND e.event_id = b.event_id
@@ -25,4 +31,5 @@ SELECT (SELECT count(*) FROM batch) AS rows_erased,
        (SELECT count(*) FROM gone WHERE erased_at IS NULL) AS events,
        annals.erase_observations(ARRAY(SELECT event_id FROM batch)) AS observations,
        (SELECT count(*) FROM payloads) AS observation_payloads,
-       (SELECT count(*) FROM gone_chunks) AS chunks
+       (SELECT count(*) FROM gone_chunks) AS chunks,
+       (SELECT count(*) FROM gone_contexts) AS cached_contexts

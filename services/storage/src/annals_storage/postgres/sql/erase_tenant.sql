@@ -20,6 +20,9 @@ gone_signing_keys AS (
 gone_parameters AS (
   DELETE FROM annals.search_parameters WHERE tenant_id = %(tenant_id)s RETURNING 1
 ),
+gone_contexts AS (
+  DELETE FROM annals.context_cache WHERE tenant_id = %(tenant_id)s RETURNING 1
+),
 gone_keys AS (DELETE FROM annals.api_keys WHERE tenant_id = %(tenant_id)s RETURNING 1),
 gone_agents AS (DELETE FROM annals.agents WHERE tenant_id = %(tenant_id)s RETURNING 1),
 gone_tenant AS (DELETE FROM annals.tenants WHERE tenant_id = %(tenant_id)s RETURNING 1)
@@ -30,6 +33,7 @@ SELECT (SELECT count(*) FROM gone_search_log) AS search_log,
        (SELECT count(*) FROM gone_policies) AS retention_policies,
        (SELECT count(*) FROM gone_signing_keys) AS signing_keys,
        (SELECT count(*) FROM gone_parameters) AS search_parameters,
+       (SELECT count(*) FROM gone_contexts) AS cached_contexts,
        (SELECT count(*) FROM gone_keys) AS api_keys,
        (SELECT count(*) FROM gone_agents) AS agents,
        (SELECT count(*) FROM gone_tenant) AS tenants

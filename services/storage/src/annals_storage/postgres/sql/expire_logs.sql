@@ -22,6 +22,11 @@ old_searches AS MATERIALIZED (
       %(default_search_log_days)s::integer)
   LIMIT %(limit)s
 ),
+old_contexts AS MATERIALIZED (
+  SELECT conversation_id, request_digest, state FROM annals.context_cache
+  WHERE tenant_id = %(tenant_id)s AND expires_at <= %(now)s::timestamptz
+  LIMIT %(limit)s
+),
 gone_logs AS (
   DELETE FROM annals.provider_logs AS l USING old_logs AS o
   WHERE l.tenant_id = %(tenant_id)s AND l.provider_log_id = o.provider_log_id
@@ -31,6 +36,13 @@ gone_searches AS (
   DELETE FROM annals.search_log AS s USING old_searches AS o
   WHERE s.tenant_id = %(tenant_id)s AND s.search_id = o.search_id
   RETURNING 1
+),
+gone_contexts AS (
+  DELETE FROM annals.context_cache AS k USING old_contexts AS o
+  WHERE k.tenant_id = %(tenant_id)s AND k.conversation_id = o.conversation_id
+    AND k.request_digest = o.request_digest AND k.state = o.state
+  RETURNING 1
 )
 SELECT (SELECT count(*) FROM gone_logs) AS provider_logs,
-       (SELECT count(*) FROM gone_searches) AS search_log
+       (SELECT count(*) FROM gone_searches) AS search_log,
+       (SELECT count(*) FROM gone_contexts) AS cached_contexts

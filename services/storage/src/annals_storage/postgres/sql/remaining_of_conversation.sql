@@ -11,6 +11,9 @@ SELECT (SELECT count(*) FROM annals.conversations
        (SELECT count(*) FROM annals.append_requests
         WHERE tenant_id = %(tenant_id)s AND conversation_id = %(conversation_id)s)
          AS append_requests,
+       (SELECT count(*) FROM annals.context_cache
+        WHERE tenant_id = %(tenant_id)s AND conversation_id = %(conversation_id)s)
+         AS cached_contexts,
        (SELECT count(*) FROM annals.fork_requests
         WHERE tenant_id = %(tenant_id)s
           AND (conversation_id = %(conversation_id)s
@@ -39,4 +42,8 @@ SELECT (SELECT count(*) FROM annals.conversations
        + (SELECT count(*) FROM annals.topic_days
           WHERE tenant_id = %(tenant_id)s AND conversation_id = %(conversation_id)s) AS topics,
        (SELECT count(*) FROM annals.cold_segments
-        WHERE tenant_id = %(tenant_id)s AND conversation_id = %(conversation_id)s) AS cold_segments
+        WHERE tenant_id = %(tenant_id)s AND conversation_id = %(conversation_id)s) AS cold_segments,
+       (SELECT count(*) FROM annals.summaries
+        WHERE tenant_id = %(tenant_id)s AND conversation_id = %(conversation_id)s) AS summaries,
+       (SELECT count(*) FROM annals.summary_runs
+        WHERE tenant_id = %(tenant_id)s AND conversation_id = %(conversation_id)s) AS summary_runs

@@ -1,0 +1,1 @@
+"""Extractive summaries: sentences as they were said, chosen, cited, and measured. Pure."""
