@@ -34,8 +34,8 @@ OWN = frozenset(
     (
         *("GetConversation", "EndConversation", "DeleteConversation"),
         *("AppendEvents", "StreamAppendEvents", "GetEvent", "BatchGetEvents", "ListEvents"),
-        *("ListPeriod", "WatchEvents", "ListTopics", "ListTopicEvents", "ListTopicPeriods"),
-        *("GetSummarySource", "ListSummaries"),
+        *("ListPeriod", "WatchEvents", "GetSummarySource", "ListSummaries"),
+        *("ListTopics", "ListTopicEvents", "ListTopicPeriods"),
     )
 )
 """What end users do with a conversation of theirs."""

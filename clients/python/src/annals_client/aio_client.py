@@ -23,6 +23,7 @@ from annals_client.aio_nouns import (
     AsyncSearch,
     AsyncSearchParameters,
     AsyncSigningKeys,
+    AsyncSummaries,
     AsyncTenants,
     AsyncTopics,
     AsyncUsage,
@@ -84,6 +85,7 @@ class AsyncAnnalsClient:
         self.index = AsyncIndex(self._transport)
         self.jobs = AsyncJobs(self._transport)
         self.context = AsyncContext(self._transport)
+        self.summaries = AsyncSummaries(self._transport)
         self.topics = AsyncTopics(self._transport)
         self.formats = AsyncFormats(self._transport)
         self.health = AsyncHealth(self._transport)

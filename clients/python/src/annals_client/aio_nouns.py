@@ -229,6 +229,17 @@ class AsyncContext(AsyncNoun):
     across = async_unary(_requests.retrieval.across)
 
 
+class AsyncSummaries(AsyncNoun):
+    """Summaries, asked for, made and kept."""
+
+    about = async_unary(_requests.summaries.about)
+    make = async_unary(_requests.summaries.make)
+    get = async_unary(_requests.summaries.get)
+    list = async_listing(_requests.summaries.list_all)
+    runs = async_listing(_requests.summaries.runs)
+    delete = async_unary(_requests.summaries.delete)
+
+
 class AsyncTopics(AsyncNoun):
     """What conversations are about."""
 

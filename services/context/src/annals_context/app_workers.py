@@ -11,6 +11,7 @@ import grpc.aio
 from annals_common.channels import open_aio_channel
 from annals_common.health import HealthWatch, probed
 from annals_common.metrics import serving_metrics
+from annals_context.app_summaries import summary_use_cases
 from annals_context.clients.clustering import GrpcClusteringWork
 from annals_context.clients.jobs import GrpcJobs
 from annals_context.commands.clustering import ClusterConversation
@@ -32,7 +33,10 @@ class WorkerKeyMissingError(Exception):
 def commands(channel: grpc.aio.Channel, settings: ContextSettings) -> Mapping[str, Command]:
     """Return what to run for each kind of job. Kinds that are not here wait for other workers."""
     parameters = ClusterParameters(settings.topics.threshold, settings.topics.min_events)
-    return {"topics": ClusterConversation(GrpcClusteringWork(channel), parameters)}
+    return {
+        "topics": ClusterConversation(GrpcClusteringWork(channel), parameters),
+        "summaries": summary_use_cases(channel, settings.summaries).summarise,
+    }
 
 
 async def run_worker(settings: ContextSettings) -> None:

@@ -6,6 +6,7 @@ import click
 
 from annals.storage.v1 import job_service_pb2 as pb
 from annals_client.cli.output import moment, print_fields, print_json, print_json_array, print_table
+from annals_client.cli.parameters import POSITIVE_INT32
 from annals_client.cli.state import State, json_option, pass_state
 from annals_client.values import enum_name
 
@@ -30,7 +31,7 @@ def status(state: State, conversation_id: str) -> None:
 
 
 @jobs.command()
-@click.option("--limit", type=click.IntRange(min=1), help="At most so many.")
+@click.option("--limit", type=POSITIVE_INT32, help="At most so many.")
 @json_option
 @pass_state
 def parked(state: State, limit: int | None) -> None:

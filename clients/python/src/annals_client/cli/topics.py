@@ -13,6 +13,7 @@ from annals_client.cli.output import (
     print_table,
     stdout_console,
 )
+from annals_client.cli.parameters import NATURAL_INT32, POSITIVE_INT32
 from annals_client.cli.state import State, json_option, pass_state
 
 
@@ -23,7 +24,7 @@ def topic() -> None:
 
 @topic.command(name="list")
 @click.argument("conversation_id", metavar="CONVERSATION")
-@click.option("--branch", type=click.IntRange(min=0), default=0, help="0: the current one.")
+@click.option("--branch", type=NATURAL_INT32, default=0, help="0: the current one.")
 @click.option("--limit", type=click.IntRange(1, 1000), default=100, show_default=True)
 @json_option
 @pass_state
@@ -63,8 +64,8 @@ def show_topic(state: State, topic_id: str, limit: int) -> None:
 @topic.command()
 @click.argument("conversation_id", metavar="CONVERSATION")
 @click.argument("name", metavar="TOPIC")
-@click.option("--branch", type=click.IntRange(min=0), default=0, help="0: the current one.")
-@click.option("--limit", type=click.IntRange(min=1), help="At most so many.")
+@click.option("--branch", type=NATURAL_INT32, default=0, help="0: the current one.")
+@click.option("--limit", type=POSITIVE_INT32, help="At most so many.")
 @json_option
 @pass_state
 def events(state: State, conversation_id: str, name: str, branch: int, limit: int | None) -> None:

@@ -1345,6 +1345,8 @@ CREATE INDEX search_log_by_user ON annals.search_log USING btree (tenant_id, use
 
 CREATE INDEX session_merges_by_user ON annals.session_merges USING btree (tenant_id, user_id);
 
+CREATE INDEX summaries_by_change ON annals.summaries USING btree (tenant_id, conversation_id, GREATEST(created_at, stale_at));
+
 CREATE INDEX summaries_by_range ON annals.summaries USING btree (tenant_id, conversation_id, first_seq, last_seq);
 
 CREATE INDEX summary_runs_by_conversation ON annals.summary_runs USING btree (tenant_id, conversation_id, ended_at, run_id);

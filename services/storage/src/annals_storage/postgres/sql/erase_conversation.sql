@@ -50,6 +50,14 @@ gone_segments AS (
   DELETE FROM annals.cold_segments
   WHERE tenant_id = %(tenant_id)s AND conversation_id = %(conversation_id)s RETURNING 1
 ),
+gone_summaries AS (
+  DELETE FROM annals.summaries
+  WHERE tenant_id = %(tenant_id)s AND conversation_id = %(conversation_id)s RETURNING 1
+),
+gone_summary_runs AS (
+  DELETE FROM annals.summary_runs
+  WHERE tenant_id = %(tenant_id)s AND conversation_id = %(conversation_id)s RETURNING 1
+),
 gone_topics AS (
   DELETE FROM annals.topics
   WHERE tenant_id = %(tenant_id)s AND conversation_id = %(conversation_id)s RETURNING 1
@@ -65,14 +73,6 @@ gone_topic_days AS (
 gone_topic_runs AS (
   DELETE FROM annals.topic_runs
   WHERE tenant_id = %(tenant_id)s AND conversation_id = %(conversation_id)s
-),
-gone_summaries AS (
-  DELETE FROM annals.summaries
-  WHERE tenant_id = %(tenant_id)s AND conversation_id = %(conversation_id)s RETURNING 1
-),
-gone_summary_runs AS (
-  DELETE FROM annals.summary_runs
-  WHERE tenant_id = %(tenant_id)s AND conversation_id = %(conversation_id)s RETURNING 1
 ),
 gone_conversation AS (
   DELETE FROM annals.conversations
@@ -106,7 +106,7 @@ SELECT (SELECT count(*) FROM gone_branches) AS branches,
        (SELECT count(*) FROM gone_search_log) AS search_log,
        (SELECT count(*) FROM gone_contexts) AS cached_contexts,
        (SELECT count(*) FROM gone_segments) AS cold_segments,
-       (SELECT count(*) FROM gone_topics) AS topics,
        (SELECT count(*) FROM gone_summaries) AS summaries,
        (SELECT count(*) FROM gone_summary_runs) AS summary_runs,
+       (SELECT count(*) FROM gone_topics) AS topics,
        (SELECT count(*) FROM gone_conversation) AS conversations

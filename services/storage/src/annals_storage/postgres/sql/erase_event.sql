@@ -74,20 +74,6 @@ gone_logs AS (
   WHERE l.tenant_id = %(tenant_id)s AND l.conversation_id = t.conversation_id
   RETURNING 1
 ),
-gone_member AS (
-  DELETE FROM annals.topic_members AS m
-  USING target AS t
-  WHERE m.tenant_id = %(tenant_id)s AND m.conversation_id = t.conversation_id AND m.seq = t.seq
-  RETURNING m.topic_id
-),
--- Its words may be in the label and the texts of its topic: they are made anew in the background.
-gone_topic_texts AS (
-  UPDATE annals.topics AS p
-  SET label = '', summary = '[]', samples = '[]', event_count = greatest(0, p.event_count - 1)
-  FROM gone_member AS m
-  WHERE p.tenant_id = %(tenant_id)s AND p.topic_id = m.topic_id
-  RETURNING 1
-),
 -- What is said of a range was said of the event too.
 gone_summaries AS (
   DELETE FROM annals.summaries AS s
@@ -101,6 +87,20 @@ gone_contexts AS (
   DELETE FROM annals.context_cache AS k
   USING target AS t
   WHERE k.tenant_id = %(tenant_id)s AND k.conversation_id = t.conversation_id
+  RETURNING 1
+),
+gone_member AS (
+  DELETE FROM annals.topic_members AS m
+  USING target AS t
+  WHERE m.tenant_id = %(tenant_id)s AND m.conversation_id = t.conversation_id AND m.seq = t.seq
+  RETURNING m.topic_id
+),
+-- Its words may be in the label and the texts of its topic: they are made anew in the background.
+gone_topic_texts AS (
+  UPDATE annals.topics AS p
+  SET label = '', summary = '[]', samples = '[]', event_count = greatest(0, p.event_count - 1)
+  FROM gone_member AS m
+  WHERE p.tenant_id = %(tenant_id)s AND p.topic_id = m.topic_id
   RETURNING 1
 ),
 enqueued AS (
@@ -120,6 +120,6 @@ SELECT (SELECT count(*) FROM target) AS events,
        (SELECT count(*) FROM gone_relationships) AS relationships,
        (SELECT count(*) FROM gone_attachments) AS attachments,
        (SELECT count(*) FROM gone_logs) AS provider_logs,
-       (SELECT count(*) FROM gone_topic_texts) AS topics,
        (SELECT count(*) FROM gone_summaries) AS summaries,
-       (SELECT count(*) FROM gone_contexts) AS cached_contexts
+       (SELECT count(*) FROM gone_contexts) AS cached_contexts,
+       (SELECT count(*) FROM gone_topic_texts) AS topics

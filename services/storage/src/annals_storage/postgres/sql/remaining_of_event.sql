@@ -17,11 +17,11 @@ SELECT (SELECT count(*) FROM annals.events
           AND ((source_kind = 'event' AND source_id = %(event_id)s::text)
                OR (target_kind = 'event' AND target_id = %(event_id)s::text))) AS relationships,
        (SELECT count(*) FROM annals.events AS e
-        JOIN annals.topic_members AS m USING (tenant_id, conversation_id, seq)
-        WHERE e.tenant_id = %(tenant_id)s AND e.event_id = %(event_id)s) AS topics,
-       (SELECT count(*) FROM annals.events AS e
         JOIN annals.summaries AS s USING (tenant_id, conversation_id)
         WHERE e.tenant_id = %(tenant_id)s AND e.event_id = %(event_id)s
           AND s.first_seq <= e.seq AND s.last_seq >= e.seq
           AND (s.created_at <= e.erased_at
-               OR s.citations @> jsonb_build_array(jsonb_build_object('seq', e.seq)))) AS summaries
+               OR s.citations @> jsonb_build_array(jsonb_build_object('seq', e.seq)))) AS summaries,
+       (SELECT count(*) FROM annals.events AS e
+        JOIN annals.topic_members AS m USING (tenant_id, conversation_id, seq)
+        WHERE e.tenant_id = %(tenant_id)s AND e.event_id = %(event_id)s) AS topics
