@@ -44,7 +44,8 @@ def authenticated(authenticate: Authenticate) -> Middleware:
             _secret(call), lambda: claimed_end_user(call), call.method_name
         )
         set_current_principal(principal)
-        tenant = str(principal.tenant_id) if principal.tenant_id else "admin"
+        nobodys = "worker" if principal.is_worker else "admin"
+        tenant = str(principal.tenant_id) if principal.tenant_id else nobodys
         structlog.contextvars.bind_contextvars(tenant_id=tenant)
         yield
 
