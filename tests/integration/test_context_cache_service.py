@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import psycopg
 import pytest
 from tests.support.appending import append, ids
 from tests.support.changing import edit
-from tests.support.indexing import indexed
+from tests.support.indexing import hold_back, indexed
 from tests.support.raw import failure
 from tests.support.scratch import run
 from tests.support.storage import RunningStorage, Tenant, fresh_tenant
@@ -134,7 +134,7 @@ class TestState:
         self, room: Room, postgres: LocalPostgres
     ) -> None:
         state = await room.keep()
-        _enqueue(postgres, room)
+        hold_back(postgres, room.tenant, room.conversation_id)
 
         found = await room.get()
 
@@ -224,16 +224,6 @@ async def _update_agent(room: Room) -> None:
 
 async def _rename(room: Room) -> None:
     await room.tenant.client.conversations.update(room.conversation_id, title="another")
-
-
-def _enqueue(postgres: LocalPostgres, room: Room) -> None:
-    """An entry that nobody takes before the test has ended."""
-    run(
-        postgres.admin_url,
-        "INSERT INTO annals.outbox (tenant_id, kind, key, conversation_id, available_at) "
-        "VALUES (%(tenant_id)s, 'event', %(key)s, %(room)s, now() + interval '1 day')",
-        {"tenant_id": room.tenant.tenant_id, "key": uuid4(), "room": room.conversation_id},
-    )
 
 
 class TestCallers:
