@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
-from functools import wraps
+from functools import cache, wraps
+from operator import methodcaller
 from typing import Any, Protocol, TypeVar, cast
 from uuid import UUID
 
@@ -108,17 +109,25 @@ def _size_bytes(event: Event) -> int:
 def _events(value: Any) -> list[Event]:
     if isinstance(value, Event):
         return [value]
-    return [event for item in _parts(value) for event in _events(item)]
+    kind: Any = type(value)
+    parts = _parts_of(kind)
+    return [event for item in parts(value) for event in _events(item)] if parts else []
 
 
-def _parts(value: Any) -> Sequence[Any]:
-    if isinstance(value, list | tuple):
-        return value
-    if isinstance(value, Mapping):
-        return list(value.values())
-    if is_dataclass(value) and not isinstance(value, type):
-        return [getattr(value, field.name) for field in fields(value)]
-    return ()
+@cache
+def _parts_of(kind: type[Any]) -> Callable[[Any], Iterable[Any]] | None:
+    """Return what gives the parts of values of a type; None: they have none.
+
+    By type, since a search has hundreds of values and a handful of types.
+    """
+    if issubclass(kind, list | tuple):
+        return iter
+    if issubclass(kind, Mapping):
+        return methodcaller("values")
+    if not is_dataclass(kind):
+        return None
+    names = [field.name for field in fields(kind)]
+    return lambda value: [getattr(value, name) for name in names]
 
 
 def _replaced(value: Any, filled: Mapping[UUID, Event]) -> Any:

@@ -85,7 +85,7 @@ class PostgresSummaries:
             query = sql("lock_conversation")
             look = await _Look.begin(transaction, tenant_id, conversation_id, branch, query=query)
             stored = await look.put(summaries) if summaries else []
-            recorded = await look.record(run, len(stored)) if run else None
+            recorded = await look.record(run) if run else None
         return stored, recorded
 
     async def get(self, tenant_id: UUID, summary_id: UUID) -> Summary | None:
@@ -199,10 +199,9 @@ class _Look:
         if rows:
             raise ResourceNotFoundError("event", str(rows[0]["event_id"]))
 
-    async def record(self, run: NewSummaryRun, summary_count: int) -> SummaryRun:
+    async def record(self, run: NewSummaryRun) -> SummaryRun:
         """Record a run, and forget the oldest ones."""
-        values = {**asdict(run), "summary_count": summary_count, "max_runs": MAX_RUNS}
-        [row] = await self.run("put_summary_run", **values)
+        [row] = await self.run("put_summary_run", **asdict(run), max_runs=MAX_RUNS)
         return _run_from(row)
 
 
