@@ -118,6 +118,34 @@ class TestState:
 
         assert len(set(states)) == len(states)
 
+    @pytest.mark.parametrize(
+        "change",
+        [
+            (
+                "INSERT INTO annals.topics (tenant_id, topic_id, conversation_id, centroid,"
+                " embedding_model, event_count) VALUES (%(tenant)s, %(room)s, %(room)s, '', 'm', 1)"
+            ),
+            (
+                "INSERT INTO annals.topic_members (tenant_id, conversation_id, seq, branch,"
+                " event_version, event_time) VALUES (%(tenant)s, %(room)s, 99, 1, 1, now())"
+                " ON CONFLICT DO NOTHING"
+            ),
+            (
+                "INSERT INTO annals.topic_runs (tenant_id, conversation_id, branch, event_count,"
+                " embedding_model, parameters) VALUES (%(tenant)s, %(room)s, 1, 1, 'm', '')"
+            ),
+        ],
+        ids=["topics", "members", "runs"],
+    )
+    async def test_topics_that_change_make_another_state(
+        self, room: Room, postgres: LocalPostgres, change: str
+    ) -> None:
+        state = await room.keep()
+        params = {"tenant": room.tenant.tenant_id, "room": room.conversation_id}
+        run(postgres.admin_url, change, params)
+
+        assert (await room.get()).state != state
+
     async def test_search_parameters_that_just_changed_are_waited_for(self, room: Room) -> None:
         await room.keep()
         request = tenant_pb.UpdateSearchParametersRequest()
