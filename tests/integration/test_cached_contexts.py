@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from prometheus_client import REGISTRY
 from tests.support.context import RunningContext, running_context
-from tests.support.scratch import run
+from tests.support.indexing import hold_back
 from tests.support.storage import RunningStorage, Tenant
 from tests.support.waiting import eventually
 
@@ -144,16 +144,6 @@ class TestTiers:
 
         assert {each.cached for each in answers} == {ANEW}
         assert value("annals_context_cache_puts_total", outcome="unsettled") == unsettled + 4
-
-
-def hold_back(postgres: LocalPostgres, tenant: Tenant, room: str) -> None:
-    """An entry of the outbox that nobody takes before the test has ended."""
-    run(
-        postgres.admin_url,
-        "INSERT INTO annals.outbox (tenant_id, kind, key, conversation_id, available_at) "
-        "VALUES (%(tenant)s, 'event', gen_random_uuid(), %(room)s, now() + interval '1 day')",
-        {"tenant": tenant.tenant_id, "room": room},
-    )
 
 
 def value(name: str, **labels: str) -> float:

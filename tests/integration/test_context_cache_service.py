@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import psycopg
 import pytest
 from tests.support.appending import append, ids
 from tests.support.changing import edit
-from tests.support.indexing import indexed
+from tests.support.indexing import hold_back, indexed
 from tests.support.raw import failure
 from tests.support.scratch import run
 from tests.support.storage import RunningStorage, Tenant, fresh_tenant
@@ -118,6 +118,34 @@ class TestState:
 
         assert len(set(states)) == len(states)
 
+    @pytest.mark.parametrize(
+        "change",
+        [
+            (
+                "INSERT INTO annals.topics (tenant_id, topic_id, conversation_id, centroid,"
+                " embedding_model, event_count) VALUES (%(tenant)s, %(room)s, %(room)s, '', 'm', 1)"
+            ),
+            (
+                "INSERT INTO annals.topic_members (tenant_id, conversation_id, seq, branch,"
+                " event_version, event_time) VALUES (%(tenant)s, %(room)s, 99, 1, 1, now())"
+                " ON CONFLICT DO NOTHING"
+            ),
+            (
+                "INSERT INTO annals.topic_runs (tenant_id, conversation_id, branch, event_count,"
+                " embedding_model, parameters) VALUES (%(tenant)s, %(room)s, 1, 1, 'm', '')"
+            ),
+        ],
+        ids=["topics", "members", "runs"],
+    )
+    async def test_topics_that_change_make_another_state(
+        self, room: Room, postgres: LocalPostgres, change: str
+    ) -> None:
+        state = await room.keep()
+        params = {"tenant": room.tenant.tenant_id, "room": room.conversation_id}
+        run(postgres.admin_url, change, params)
+
+        assert (await room.get()).state != state
+
     async def test_search_parameters_that_just_changed_are_waited_for(self, room: Room) -> None:
         await room.keep()
         request = tenant_pb.UpdateSearchParametersRequest()
@@ -134,7 +162,7 @@ class TestState:
         self, room: Room, postgres: LocalPostgres
     ) -> None:
         state = await room.keep()
-        _enqueue(postgres, room)
+        hold_back(postgres, room.tenant, room.conversation_id)
 
         found = await room.get()
 
@@ -224,16 +252,6 @@ async def _update_agent(room: Room) -> None:
 
 async def _rename(room: Room) -> None:
     await room.tenant.client.conversations.update(room.conversation_id, title="another")
-
-
-def _enqueue(postgres: LocalPostgres, room: Room) -> None:
-    """An entry that nobody takes before the test has ended."""
-    run(
-        postgres.admin_url,
-        "INSERT INTO annals.outbox (tenant_id, kind, key, conversation_id, available_at) "
-        "VALUES (%(tenant_id)s, 'event', %(key)s, %(room)s, now() + interval '1 day')",
-        {"tenant_id": room.tenant.tenant_id, "key": uuid4(), "room": room.conversation_id},
-    )
 
 
 class TestCallers:

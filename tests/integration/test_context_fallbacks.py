@@ -6,15 +6,14 @@ import asyncio
 import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from uuid import uuid4
 
 import grpc
 import pytest
 from prometheus_client import REGISTRY
 from tests.support.context import RunningContext, running_context
+from tests.support.indexing import hold_back, indexed
 from tests.support.planting import move_to_cold
 from tests.support.proxy import proxy_to
-from tests.support.scratch import run
 from tests.support.storage import RunningStorage, Tenant
 from tests.support.waiting import eventually
 
@@ -30,7 +29,7 @@ async def room(annals: AsyncAnnalsClient, tenant: Tenant) -> str:
     notes = [user(f"Note {i}: the weather was grey.") for i in range(80)]
     fact = user("The spare anchor is in shed seven.")
     await annals.events.append(made.conversation_id, [fact, *notes])
-    await eventually(tenant.client.index.status, lambda now: now.pending_count == 0)
+    await indexed(tenant)
     return made.conversation_id
 
 
@@ -97,7 +96,7 @@ async def test_while_cold_words_are_away_the_newest_are_there(
     notes = [user(f"Note {i}: the weather was grey.") for i in range(40)]
     calls = [tool_call("c", "look"), tool_result("c", "fog"), assistant("It is foggy.")]
     room = (await annals.events.append("", [*notes, *calls])).conversation_id
-    await eventually(tenant.client.index.status, lambda now: now.pending_count == 0)
+    await indexed(tenant)
     await move_to_cold(tenant, room, until_seq=30)
     shutil.rmtree(storage.data_dir / "cold" / tenant.tenant_id)
 
@@ -117,13 +116,8 @@ async def test_a_cancelled_context_cancels_its_calls_to_storage(
     annals: AsyncAnnalsClient, context: RunningContext, postgres: LocalPostgres, tenant: Tenant
 ) -> None:
     room = (await annals.events.append("", [user("anchor")])).conversation_id
-    await eventually(tenant.client.index.status, lambda now: now.pending_count == 0)
-    run(
-        postgres.admin_url,
-        "INSERT INTO annals.outbox (tenant_id, kind, key, conversation_id, available_at) "
-        "VALUES (%(tenant)s, 'event', %(key)s, %(room)s, now() + interval '1 day')",
-        {"tenant": tenant.tenant_id, "key": uuid4(), "room": room},
-    )
+    await indexed(tenant)
+    hold_back(postgres, tenant, room)
     before = sample(CALLS, method="SearchEvents", code="CANCELLED")
     waiting = asyncio.create_task(
         annals.context.prepare(room, budget_tokens=400, read_your_writes=True, timeout=60)

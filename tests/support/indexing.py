@@ -21,6 +21,16 @@ async def indexed(tenant: Tenant) -> None:
     await eventually(tenant.client.index.status, lambda status: status.pending_count == 0)
 
 
+def hold_back(postgres: LocalPostgres, tenant: Tenant, conversation_id: str) -> None:
+    """Leave an entry in the conversation's outbox that nobody takes before the test has ended."""
+    run(
+        postgres.admin_url,
+        "INSERT INTO annals.outbox (tenant_id, kind, key, conversation_id, available_at) VALUES"
+        " (%(tenant)s, 'event', gen_random_uuid(), %(room)s, now() + interval '1 day')",
+        {"tenant": tenant.tenant_id, "room": conversation_id},
+    )
+
+
 _DUE = """
 SELECT count(*) AS due FROM annals.outbox
 WHERE parked_at IS NULL AND (lease_owner IS NOT NULL OR available_at <= now())

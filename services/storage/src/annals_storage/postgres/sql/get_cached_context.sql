@@ -8,8 +8,12 @@ WITH now_is AS MATERIALIZED (
            c.version, c.current_branch, c.agent_id, a.updated_at, p.updated_at, g.serving,
            (SELECT max(greatest(s.created_at, s.stale_at)) FROM annals.summaries AS s
             WHERE s.tenant_id = %(tenant_id)s AND s.conversation_id = %(conversation_id)s),
-           (SELECT row(count(*), max(t.updated_at), sum(t.event_count)) FROM annals.topics AS t
+           (SELECT row(count(*), max(t.updated_at)) FROM annals.topics AS t
             WHERE t.tenant_id = %(tenant_id)s AND t.conversation_id = %(conversation_id)s),
+           (SELECT max(m.seq) FROM annals.topic_members AS m
+            WHERE m.tenant_id = %(tenant_id)s AND m.conversation_id = %(conversation_id)s),
+           (SELECT r.clustered_at FROM annals.topic_runs AS r
+            WHERE r.tenant_id = %(tenant_id)s AND r.conversation_id = %(conversation_id)s),
            %(code_version)s::text, (now() AT TIME ZONE 'UTC')::date
          )::text, 'UTF8')) AS state,
          NOT g.is_changing
