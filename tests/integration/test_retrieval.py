@@ -61,7 +61,9 @@ async def fleet(storage: RunningStorage, context: RunningContext) -> AsyncIterat
         await _tell(client, ids[1], "The ferry's spare anchor was lost.", LONG)
         await _tell(client, ids[2], "Who has the spare anchor?", "Bosun took the spare anchor.")
         await _tell(client, ids[3], "What is for dinner?", "Soup.")
-        await eventually(client.index.status, lambda status: status.pending_count == 0)
+        await eventually(
+            client.index.status, lambda status: status.pending_count == 0, timeout_s=60.0
+        )
         yield Fleet(client, *ids, agent.agent_id)
 
 
