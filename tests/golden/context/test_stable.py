@@ -19,7 +19,7 @@ _EVERY_CONTEXT = """
 from itertools import product
 from tests.golden.context import test_context_golden as golden
 for name, strategy, form, budget in product(
-    golden.CONVERSATIONS, ("full", "snippet"), golden.PayloadFormat, golden.BUDGETS_TOKENS
+    golden.CONVERSATIONS, ("full", "snippet"), golden.SUFFIXES, golden.BUDGETS_TOKENS
 ):
     golden.test_context(name, golden.StrategyName(strategy), form, budget)
 """
