@@ -53,7 +53,7 @@ async def room(storage: RunningStorage, context: RunningContext) -> AsyncIterato
     events = [user(note(i)) if i % 2 else assistant(note(i)) for i in range(1, 61)]
     events[CALL - 1] = tool_call("call_1", "get_tide", {"port": "Calais " * 10})
     events[RESULT - 1] = tool_result("call_1", f"The tide: {STORY * 3}")
-    events[GIANT - 1] = assistant(STORY * 400)
+    events[GIANT - 1] = assistant(STORY * 80)
     async with (
         fresh_tenant(storage) as tenant,
         AsyncAnnalsClient(
@@ -61,7 +61,6 @@ async def room(storage: RunningStorage, context: RunningContext) -> AsyncIterato
         ) as client,
     ):
         stored = await client.events.append("", events)
-        await eventually(client.index.status, lambda status: status.pending_count == 0)
         yield Room(client, stored.conversation_id)
 
 
@@ -179,8 +178,11 @@ async def test_a_focus_replaces_the_query_and_ends(room: Room) -> None:
         [
             user("The spare anchor is in shed seven."),
             user("The captain's dog is called Bosun."),
-            *(user(f"Log entry {i}: grey weather, nothing happened.") for i in range(70)),
+            *(user(f"Log entry {i}: grey weather, nothing happened.") for i in range(55)),
         ],
+    )
+    await eventually(
+        room.client.index.status, lambda status: status.pending_count == 0, timeout_s=60.0
     )
     first = await room.client.context.prepare(
         stored.conversation_id,
@@ -188,8 +190,6 @@ async def test_a_focus_replaces_the_query_and_ends(room: Room) -> None:
         query="Where is the spare anchor?",
         recent_events=1,
         relevant_events=1,
-        read_your_writes=True,
-        timeout=30,
     )
     assert not first.degraded
     assert "shed seven" in first.payload

@@ -61,7 +61,9 @@ async def fleet(storage: RunningStorage, context: RunningContext) -> AsyncIterat
         await _tell(client, ids[1], "The ferry's spare anchor was lost.", LONG)
         await _tell(client, ids[2], "Who has the spare anchor?", "Bosun took the spare anchor.")
         await _tell(client, ids[3], "What is for dinner?", "Soup.")
-        await eventually(client.index.status, lambda status: status.pending_count == 0)
+        await eventually(
+            client.index.status, lambda status: status.pending_count == 0, timeout_s=60.0
+        )
         yield Fleet(client, *ids, agent.agent_id)
 
 
@@ -90,7 +92,7 @@ async def check_snippets(fleet: Fleet, snippets: Iterable[res.Snippet], text: st
 
 
 class TestSnippets:
-    @pytest.mark.parametrize("max_tokens", [60, 90, 200, 1_000])
+    @pytest.mark.parametrize("max_tokens", [100, 200, 1_000])
     @pytest.mark.parametrize("strategy", ["relevance", "recency", "mixed"])
     async def test_fit_exactly_and_say_where_they_are_from(
         self, fleet: Fleet, max_tokens: int, strategy: str
