@@ -128,8 +128,12 @@ bench-write: install ## Appends beside a bare ceiling and as a conversation grow
 	python -m tests.bench.write
 
 .PHONY: bench-search
-bench-search: install ## Search, reads, contexts and recall, as JSON (EVENTS=20000 TENANTS=100)
+bench-search: install ## Search, reads and recall, as JSON (EVENTS=20000 TENANTS=100)
 	python -m tests.bench.search --events $(or $(EVENTS),20000) --tenants $(or $(TENANTS),100)
+
+.PHONY: bench-context
+bench-context: install ## Contexts of short and long conversations, also beside writers, as JSON (EVENTS=100000)
+	python -m tests.bench.context --events $(or $(EVENTS),100000)
 
 .PHONY: bench-branch
 bench-branch: install ## Pages of a deep branch beside those of a trunk, as JSON (EVENTS=100000)
@@ -148,19 +152,29 @@ bench-quality: install ## Retrieval quality on LoCoMo and LongMemEval (DATA=path
 bench-cached-context: install ## Contexts from the cache, and prefixes that stay (DATA=path), as JSON
 	python -m tests.bench.cached_context $(if $(DATA),--data "$(DATA)")
 
+.PHONY: bench-topics
+bench-topics: install ## Topics of LoCoMo, and clustering at 100,000 events (DATA=path), as JSON
+	python -m tests.bench.topics --data "$(DATA)" --events $(or $(EVENTS),100000)
+
 .PHONY: bench-formats
 bench-formats: install ## Real agent runs to each provider's format and back (DATA=path), as JSON
 	python -m tests.bench.formats --data "$(DATA)"
+
+.PHONY: bench-summaries
+bench-summaries: install ## Summaries of LoCoMo's sessions beside lead-3 and TextRank (DATA=path), as JSON
+	python -m tests.bench.summaries --data "$(DATA)"
 
 .PHONY: bench
 bench: install ## Every bench with short settings, and what falls short (DATA=path)
 	python -m tests.bench.write --seconds 2 --rounds 2
 	python -m tests.bench.search --events 5000 --tenants 10 --queries 50
+	python -m tests.bench.context --events 5000 --queries 40
 	python -m tests.bench.branch --events 20000 --reads 40
 	python -m tests.bench.index --events 60 --rounds 3
 	python -m tests.bench.quality --data "$(DATA)" --dialogues 2 --questions 3
 	python -m tests.bench.formats --data "$(DATA)"
 	python -m tests.bench.cached_context --asks 100
+	python -m tests.bench.summaries --data "$(DATA)"
 	python -m tests.bench.summary
 
 .PHONY: clean

@@ -72,6 +72,8 @@ def cached_figures(
     found = _cached(client, conversation_id, asks, {"process"})
     report.add("cached_context_p50", percentile(found, 50), "ms", TARGET)
     report.add("cached_context_p99", percentile(found, 99), "ms")
+    ratio = percentile(found, 50) / percentile(bare, 50)
+    report.add("cached_context_vs_read_of_a_conversation", ratio, "ratio")
 
 
 def shared_figures(

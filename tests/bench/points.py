@@ -7,6 +7,7 @@ that no two are alike and "the nearest ten" are ten.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +24,7 @@ from annals_storage.domain.search import ChunkPoint
 from annals_storage.embedding.bm25 import Bm25Encoder
 from annals_storage.embedding.fastembed_model import FastembedEmbedder
 from annals_storage.ports.vectors import VectorIndex
+from annals_storage.vectors.edge import EdgeVectorIndex
 
 POOL_TEXTS = 1_000
 BATCH_POINTS = 1_000
@@ -94,6 +96,17 @@ async def add_points(
         points = [_point(row, vector, sparse) for row, vector in zip(rows, dense, strict=True)]
         await vectors.upsert(points)
         yield points
+
+
+@asynccontextmanager
+async def open_edge(stack: Stack, dimensions: int) -> AsyncIterator[VectorIndex]:
+    """Open the engine's files. Storage must not be running: the engine serves one process."""
+    index = EdgeVectorIndex(stack.data_dir / "vectors", dimensions=dimensions)
+    await index.open()
+    try:
+        yield index
+    finally:
+        await index.close()
 
 
 def _batches(stack: Stack, conversation_ids: Sequence[str]) -> Iterator[list[DictRow]]:

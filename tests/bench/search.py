@@ -1,5 +1,5 @@
-"""`python -m tests.bench.search`: search, reads and contexts, in one long conversation and in
-an engine of many tenants; whether filters cost hits; bytes per message.
+"""`python -m tests.bench.search`: search and reads, in one long conversation and in an engine of
+many tenants; whether filters cost hits; bytes per message.
 
 Search is compared with the least it could cost: embedding the query and asking the engine for the
 same candidates. The engine serves one process, so this process asks a copy of it. Both take turns,
@@ -23,7 +23,7 @@ import psycopg
 import uvloop
 from tests.bench.crowd import Crowd
 from tests.bench.harness import Report, progress
-from tests.bench.points import add_chunks, add_points, pool_of
+from tests.bench.points import add_chunks, add_points, open_edge, pool_of
 from tests.bench.raw_search import Compared, RawSearch, Timings, copied_shard
 from tests.bench.recall import Points, add_recalls
 from tests.bench.rows import conversations, settle
@@ -36,10 +36,8 @@ from annals_storage.domain.search import SearchScope
 from annals_storage.embedding.fastembed_model import FastembedEmbedder
 from annals_storage.embedding.loading import load_embedder
 from annals_storage.ports.vectors import VectorIndex
-from annals_storage.vectors.edge import EdgeVectorIndex
 from annals_storage.vectors.server import ServerVectorIndex, connect
 
-BUDGET_TOKENS = 2_000
 LAST_EVENTS = 50
 WARM_UP_QUERIES = 20
 SMALL, MEDIUM = 1_000, 10_000
@@ -57,11 +55,10 @@ WHERE n.nspname = 'annals' AND c.relkind = 'r'
 
 @dataclass(slots=True)
 class Measured:
-    """Everything that is timed; contexts by the size of their conversation."""
+    """Everything that is timed."""
 
     compared: Compared = field(default_factory=Compared)
     last_events: Timings = field(default_factory=Timings)
-    contexts: dict[int, Timings] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +76,8 @@ class Filled:
 @click.option("--tenants", default=100, show_default=True, help="Of a thousand events each.")
 @click.option("--queries", default=200, show_default=True, help="Timed queries.")
 def main(events: int, tenants: int, queries: int) -> None:
-    """Measure search, reads, contexts, recall and bytes per message."""
-    settings = {"events": events, "tenants": tenants, "queries": queries, "budget": BUDGET_TOKENS}
+    """Measure search, reads, recall and bytes per message."""
+    settings = {"events": events, "tenants": tenants, "queries": queries}
     report = Report("search", settings)
     with database_only() as stack, asyncio.Runner(loop_factory=uvloop.new_event_loop) as loop:
         report.server_versions = stack.server_versions()
@@ -118,7 +115,7 @@ async def _add_recall(
     rooms = [*filled.ids.values(), *filled.shares.values()]
     add_chunks(stack, pool, [*rooms, *filled.crowd.conversation_ids])
     queries = [*await embedder.embed(list(questions(RECALL_QUERIES, seed=4)))]
-    async with _edge(stack, embedder.dimensions) as index:
+    async with open_edge(stack, embedder.dimensions) as index:
         async for _ in add_points(stack, index, pool, filled.crowd.conversation_ids):
             pass
         points = await Points.collected(add_points(stack, index, pool, rooms))
@@ -127,16 +124,6 @@ async def _add_recall(
         async with _server(SERVER_URL, embedder.dimensions) as index:
             await index.upsert(points.points)
             await add_recalls("server", index, points, filled.shares, queries, report)
-
-
-@asynccontextmanager
-async def _edge(stack: Stack, dimensions: int) -> AsyncIterator[VectorIndex]:
-    index = EdgeVectorIndex(stack.data_dir / "vectors", dimensions=dimensions)
-    await index.open()
-    try:
-        yield index
-    finally:
-        await index.close()
 
 
 @asynccontextmanager
@@ -157,7 +144,7 @@ def _measure(stack: Stack, raw: RawSearch, filled: Filled, queries: int, report:
     with stack.client(filled.account.api_key) as client:
         _ask_all(client, raw, filled, asked[:WARM_UP_QUERIES])
         measured = _ask_all(client, raw, filled, asked[WARM_UP_QUERIES:])
-    _add_latencies(measured, max(filled.ids), report)
+    _add_latencies(measured, report)
     if filled.crowd.accounts:
         filled.crowd.measure(stack, raw, queries, report)
 
@@ -165,25 +152,16 @@ def _measure(stack: Stack, raw: RawSearch, filled: Filled, queries: int, report:
 def _ask_all(
     client: AnnalsClient, raw: RawSearch, filled: Filled, asked: Sequence[str]
 ) -> Measured:
-    measured = Measured(contexts={size: Timings() for size in filled.ids})
-    longest = UUID(filled.ids[max(filled.ids)])
-    scope = SearchScope(filled.account.tenant_id, conversation_ids=(longest,))
+    measured = Measured()
+    longest = filled.ids[max(filled.ids)]
+    scope = SearchScope(filled.account.tenant_id, conversation_ids=(UUID(longest),))
     with progress() as shown:
         for query in shown.track(asked, description="queries"):
             raw.time(query, scope, measured.compared)
-            _ask(client, filled.ids, query, measured)
+            search = partial(client.search.events, query, conversation_ids=[longest])
+            measured.compared.search.time(search)
+            measured.last_events.time(partial(_read_last, client, longest))
     return measured
-
-
-def _ask(client: AnnalsClient, ids: Mapping[int, str], query: str, measured: Measured) -> None:
-    longest = ids[max(ids)]
-    search = partial(client.search.events, query, conversation_ids=[longest])
-    measured.compared.search.time(search)
-    measured.last_events.time(partial(_read_last, client, longest))
-    for size, conversation_id in ids.items():
-        # The search above left the query's vector in the cache: this is "beyond embedding".
-        prepare = partial(client.context.prepare, conversation_id, budget_tokens=BUDGET_TOKENS)
-        measured.contexts[size].time(partial(prepare, query=query))
 
 
 def _read_last(client: AnnalsClient, conversation_id: str) -> object:
@@ -193,20 +171,9 @@ def _read_last(client: AnnalsClient, conversation_id: str) -> object:
     return list(events)
 
 
-def _add_latencies(measured: Measured, events: int, report: Report) -> None:
+def _add_latencies(measured: Measured, report: Report) -> None:
     measured.compared.add_to(report)
     report.add(f"read_last_{LAST_EVENTS}_p50", measured.last_events.p(50), "ms", "<= 3")
-    _add_contexts(measured.contexts, events, report)
-
-
-def _add_contexts(contexts: Mapping[int, Timings], events: int, report: Report) -> None:
-    for size, timings in contexts.items():
-        targets = ("<= 25", "<= 50") if size == events else (None, None)
-        for percent, target in zip((50, 99), targets, strict=True):
-            name = f"prepare_context_{size}_events_p{percent}"
-            report.add(name, timings.p(percent), "ms", target)
-    growth = contexts[events].p(50) / contexts[SMALL].p(50)
-    report.add(f"prepare_context_growth_from_{SMALL}_to_{events}", growth, "ratio", "<= 1.5")
 
 
 def _add_bytes(

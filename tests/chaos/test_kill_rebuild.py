@@ -113,7 +113,7 @@ async def _serving(postgres: LocalPostgres, data_dir: Path) -> Process:
         "ANNALS_STORAGE_DATABASE_URL": postgres.app_url,
         "ANNALS_STORAGE_DATA_DIR": str(data_dir),
         "ANNALS_STORAGE_SERVER__ADDRESS": "127.0.0.1:0",
-        "ANNALS_STORAGE_MIRROR_GRACE_SECONDS": "3",
+        "ANNALS_STORAGE_MIRROR_GRACE_SECONDS": "1",
         "ANNALS_STORAGE_EMBEDDING_THREADS": "1",
     }
     return await create_subprocess_exec(

@@ -62,6 +62,11 @@ SCENARIOS: dict[str, Scenario] = {
             "storage": {"logLevel": "debug", "image": {"pullPolicy": "Always"}},
             "context": {"logLevel": "warning", "image": {"pullPolicy": "Always"}},
             "indexer": {"logLevel": "error"},
+            "workers": {
+                "logLevel": "warning",
+                "podDisruptionBudget": {"enabled": False},
+                "topologySpread": {"enabled": False},
+            },
         },
     ),
     "external-metric": Scenario(
@@ -101,6 +106,7 @@ SCENARIOS: dict[str, Scenario] = {
                 "affinity": {"nodeAffinity": {}},
             },
             "indexer": {"priorityClassName": "batch", "logLevel": "warning"},
+            "workers": {"logLevel": "debug", "settings": {"WORKER__NAME": "night"}},
             "context": {"logLevel": "debug"},
         },
     ),
@@ -111,6 +117,10 @@ SCENARIOS: dict[str, Scenario] = {
             "storage": {"autoscaling": {"enabled": False}},
             "context": {"autoscaling": {"enabled": False}},
             "indexer": {"autoscaling": {"mode": "none"}},
+            "workers": {
+                "logLevel": "error",
+                "topologySpread": {"whenUnsatisfiable": "DoNotSchedule"},
+            },
             "monitoring": {
                 "rules": {"enabled": False},
                 "serviceMonitor": {"enabled": False},

@@ -161,16 +161,17 @@ def policy_of(name: str, component: str) -> Manifest:
     return dict(policy)
 
 
-def test_only_context_and_declared_clients_reach_storage() -> None:
+def test_only_context_workers_and_declared_clients_reach_storage() -> None:
     assert components_at(policy_of("production", "storage")["ingress"], "from", 50051) == {
-        *("context", "test"),
+        *("context", "test", "workers"),
     }
     declared = components_at(policy_of("everything", "storage")["ingress"], "from", 50051)
-    assert declared == {"context", "test", "anyone"}
+    assert declared == {"context", "test", "workers", "anyone"}
 
 
-def test_context_reaches_storage_and_names_alone() -> None:
-    egress = policy_of("production", "context")["egress"]
+@pytest.mark.parametrize("component", ["context", "workers"])
+def test_context_and_workers_reach_storage_and_names_alone(component: str) -> None:
+    egress = policy_of("production", component)["egress"]
     assert {port["port"] for rule in egress for port in rule["ports"]} == {53, 50051}
     assert components_at(egress, "to", 50051) == {"storage"}
 
@@ -238,7 +239,12 @@ def test_who_scales_has_no_replicas_of_its_own(manifests: tuple[Manifest, ...]) 
 
 
 def settings_kinds() -> dict[str, type[BaseSettings]]:
-    return {"storage": StorageSettings, "indexer": StorageSettings, "context": ContextSettings}
+    return {
+        "storage": StorageSettings,
+        "indexer": StorageSettings,
+        "context": ContextSettings,
+        "workers": ContextSettings,
+    }
 
 
 def test_the_services_accept_their_settings(

@@ -48,6 +48,7 @@ CONTRADICTIONS: list[tuple[str, dict[str, Any], str]] = [
         {"context": {"autoscaling": {"minReplicas": 5, "maxReplicas": 4}}},
         "context.autoscaling.minReplicas",
     ),
+    ("workers without a key", {"workers": {"enabled": True}}, "workers.enabled needs"),
     ("another model", {"embedding": {"model": "BAAI/bge-small-en-v1.5"}}, "modelVolume"),
 ]
 WRONG: list[tuple[str, dict[str, Any], str]] = [

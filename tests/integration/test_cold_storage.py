@@ -13,7 +13,7 @@ from uuid import UUID, uuid4
 import pytest
 from google.protobuf.message import Message
 from pydantic import SecretStr
-from tests.support.appending import append, ids, listed
+from tests.support.appending import append, blank, ids, listed
 from tests.support.changing import edit, history
 from tests.support.planting import move_to_cold, new_marker, objects_with, plant, tables_with
 from tests.support.raw import failure
@@ -407,7 +407,7 @@ class TestBounds:
     async def test_pages_of_cold_events_are_cut_by_their_size(self, owner: Tenant) -> None:
         room = ""
         for _ in range(3):
-            stored = await append(owner.raw, room, *[user("x" * 900_000) for _ in range(10)])
+            stored = await append(owner.raw, room, *[user(blank(900_000)) for _ in range(10)])
             room = stored.conversation_id
         await move_to_cold(owner, room)
 

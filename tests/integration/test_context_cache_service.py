@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID, uuid4
 
+import psycopg
 import pytest
 from tests.support.appending import append, ids
 from tests.support.changing import edit
@@ -13,11 +15,14 @@ from tests.support.indexing import indexed
 from tests.support.raw import failure
 from tests.support.scratch import run
 from tests.support.storage import RunningStorage, Tenant, fresh_tenant
+from tests.support.summaries import put, summary_of
+from tests.support.waiting import eventually
 
 from annals.storage.v1 import context_cache_service_pb2 as pb
 from annals.storage.v1 import erasure_service_pb2 as erasure_pb
 from annals.storage.v1 import event_service_pb2 as event_pb
 from annals.storage.v1 import resources_pb2 as res
+from annals.storage.v1 import summary_service_pb2 as summary_pb
 from annals.storage.v1 import tenant_service_pb2 as tenant_pb
 from annals_client import user
 from annals_local.postgres import LocalPostgres
@@ -98,6 +103,15 @@ class TestState:
             _update_agent,
             _rename,
         ):
+            await change(room)
+            states.append(await room.settled())
+            assert (await room.get()).body == b"", change
+
+        assert len(set(states)) == len(states)
+
+    async def test_summaries_that_come_and_go_make_another_state(self, room: Room) -> None:
+        states = [await room.keep()]
+        for change in (_summarise, _summarise, _delete_summary):
             await change(room)
             states.append(await room.settled())
             assert (await room.get()).body == b"", change
@@ -185,6 +199,18 @@ async def _revert(room: Room) -> None:
         conversation_id=room.conversation_id, event_id=room.event_ids[0]
     )
     await room.tenant.raw.call("RevertToEvent", request)
+
+
+async def _summarise(room: Room) -> None:
+    await put(room.tenant, room.conversation_id, summary_of(1, 2))
+
+
+async def _delete_summary(room: Room) -> None:
+    request = summary_pb.ListSummariesRequest(conversation_id=room.conversation_id)
+    [stored] = (await room.tenant.raw.call("ListSummaries", request)).summaries
+    await room.tenant.raw.call(
+        "DeleteSummary", summary_pb.DeleteSummaryRequest(summary_id=stored.summary_id)
+    )
 
 
 async def _update_agent(room: Room) -> None:
@@ -389,6 +415,24 @@ class TestErasure:
         assert _digests(postgres, room) == []
         assert _counted(erased) == 1
 
+    async def test_meanwhile_keeps_a_context_out(self, room: Room, postgres: LocalPostgres) -> None:
+        state = await room.settled()
+        async with await psycopg.AsyncConnection.connect(postgres.admin_url) as erasing:
+            # As an erasure does: the lock, and then what makes another state.
+            await erasing.execute(
+                "SELECT FROM annals.conversations WHERE conversation_id = %s FOR UPDATE",
+                [room.conversation_id],
+            )
+            putting = asyncio.create_task(room.put(state))
+            await eventually(lambda: _blocked(postgres), bool)
+            await erasing.execute(
+                "UPDATE annals.conversations SET version = version + 1 WHERE conversation_id = %s",
+                [room.conversation_id],
+            )
+
+        assert not (await putting).kept
+        assert _digests(postgres, room) == []
+
     async def test_that_leaves_a_context_is_seen(self, room: Room, postgres: LocalPostgres) -> None:
         await room.keep()
         request = erasure_pb.EraseEventRequest(event_id=room.event_ids[0])
@@ -402,6 +446,18 @@ class TestErasure:
         )
 
         assert await _left(room.tenant, receipt_id) == 1
+
+
+_BLOCKED = """
+SELECT count(*) AS n FROM pg_stat_activity
+WHERE wait_event_type = 'Lock' AND usename = 'annals_app'
+"""
+
+
+async def _blocked(postgres: LocalPostgres) -> int:
+    """How many sessions of storage wait for a lock, whichever statement they are at."""
+    [row] = await asyncio.to_thread(run, postgres.admin_url, _BLOCKED)
+    return int(row["n"])
 
 
 def _counted(receipt: erasure_pb.ErasureReceipt) -> int:

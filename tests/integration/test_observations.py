@@ -5,7 +5,7 @@ from __future__ import annotations
 from uuid import UUID, uuid4
 
 import pytest
-from tests.support.appending import append, empty_conversation, ids
+from tests.support.appending import append, blank, empty_conversation, ids
 from tests.support.changing import delete, edit, history, restore, revert, store, texts
 from tests.support.raw import failure
 from tests.support.scratch import as_tenant
@@ -189,10 +189,9 @@ class TestPaging:
         assert texts(rest) == ["3", "2", "1", "0"]
 
     async def test_a_page_also_ends_when_it_is_full(self, tenant: Tenant) -> None:
-        # Of spaces, because nothing is embedded of them: the indexer is not what is tested here.
         room = await empty_conversation(tenant)
         for n in range(20):
-            stored = await store(tenant.raw, room, "t", user(" " * (KIB * KIB - n)))
+            stored = await store(tenant.raw, room, "t", user(blank(KIB * KIB - 3 * n)))
 
         page = await tenant.raw.call(
             "ListObservations", pb.ListObservationsRequest(event_id=stored.event.event_id)

@@ -112,7 +112,7 @@ class TestPut:
         stored = await append(tenant.raw, "", user("one"))
         room = stored.conversation_id
         run = pb.SummaryRun(
-            provider="test", model="m", status=pb.SUMMARY_RUN_STATUS_COMPLETED, input_tokens=7,
+            provider="test", model="m", status=pb.SUMMARY_RUN_STATUS_COMPLETED, summary_count=1,
             start_time=Timestamp(seconds=1),
         )  # fmt: skip
         await put(tenant, room, summary_of(1, 1), run=run)

@@ -15,7 +15,7 @@ import grpc.aio
 import psycopg
 import pytest
 from prometheus_client import REGISTRY
-from tests.support.appending import append, empty_conversation, ids
+from tests.support.appending import append, blank, empty_conversation, ids
 from tests.support.raw import Failure, failure, failure_of
 from tests.support.scratch import run
 from tests.support.storage import (
@@ -470,7 +470,7 @@ class TestLimits:
             room = await small_conversation(tenant)
             watch = await begin(watches, tenant, conversation_id=room, after_seq=0)
             for _ in range(12):
-                await append(tenant.raw, room, *(user("x" * 900_000) for _ in range(2)))
+                await append(tenant.raw, room, *(user(blank(900_000)) for _ in range(2)))
 
             refused = await ending_without_reading(watch)
 

@@ -18,6 +18,7 @@ from tests.support.messages import Path, dotted, is_string, leaf_fields, put
 from tests.support.raw import Failure, failure, methods
 from tests.support.scratch import run
 from tests.support.storage import RunningStorage, Tenant, fresh_tenant
+from tests.support.topics import plant_topic
 from tests.support.valid_requests import VALID, send, summary_id_of
 from tests.support.waiting import eventually
 
@@ -96,6 +97,7 @@ async def foreign(storage: RunningStorage) -> Any:
         )
         erased = await theirs.raw.call("EraseUser", erasure_pb.EraseUserRequest(user_id="nobody"))
         await eventually(client.index.status, lambda status: status.pending_count == 0)
+        topic_id = await plant_topic(storage, theirs, room.conversation_id)
         yield Foreign(
             theirs,
             {
@@ -132,6 +134,8 @@ async def foreign(storage: RunningStorage) -> Any:
                 "summary_id": await summary_id_of(theirs),
                 "run_id": str(uuid4()),
                 "receipt_id": erased.receipt.receipt_id,
+                "topic_id": topic_id,
+                "topic_ids": topic_id,
             },
         )
 

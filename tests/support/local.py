@@ -21,8 +21,10 @@ from annals_local.processes import ProcessId, read_processes
 
 START_TIMEOUT_S = 90.0
 STOP_TIMEOUT_S = 60.0
-PATIENT = RetryPolicy(max_attempts=1000)
-"""Tries until the call's deadline: longer than a service takes to start anew."""
+PATIENT = RetryPolicy(max_attempts=1000, max_backoff_s=0.1)
+"""Tries until the call's deadline, longer than a service takes to start anew, and often: the
+first call it could answer is not waited for in a pause.
+"""
 
 
 def command(root: Path) -> list[str]:

@@ -27,6 +27,7 @@ from annals.storage.v1 import (
     search_service_pb2,
     summary_service_pb2,
     tenant_service_pb2,
+    topic_service_pb2,
     usage_service_pb2,
 )
 from annals_common.errors import MAX_ECHOED_VALUE_CHARS
@@ -45,6 +46,7 @@ MODULES = (
     search_service_pb2,
     summary_service_pb2,
     tenant_service_pb2,
+    topic_service_pb2,
     usage_service_pb2,
 )
 STREAMING = frozenset(

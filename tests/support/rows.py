@@ -9,6 +9,18 @@ from tests.support.scratch import as_tenant, run
 SOME = "11111111-1111-4111-8111-111111111111"
 
 INSERTS: dict[str, str] = {
+    "topics": """
+        (tenant_id, topic_id, conversation_id, centroid, embedding_model, event_count)
+        VALUES (%(tenant)s, %(some)s, %(room)s, '', 'm', 1)""",
+    "topic_members": """
+        (tenant_id, conversation_id, seq, branch, event_version, event_time)
+        VALUES (%(tenant)s, %(room)s, 1, 1, 1, now())""",
+    "topic_days": """
+        (tenant_id, conversation_id, day, topic_id, event_count)
+        VALUES (%(tenant)s, %(room)s, '2026-01-01', %(some)s, 1)""",
+    "topic_runs": """
+        (tenant_id, conversation_id, branch, event_count, embedding_model, parameters)
+        VALUES (%(tenant)s, %(room)s, 1, 1, 'm', '')""",
     "jobs": """
         (tenant_id, subject, kind) VALUES (%(tenant)s, %(some)s, 'topics')""",
     "signing_keys": """

@@ -24,6 +24,7 @@ from annals.storage.v1 import resources_pb2 as res
 from annals.storage.v1 import search_service_pb2 as search_pb
 from annals.storage.v1 import summary_service_pb2 as summary_pb
 from annals.storage.v1 import tenant_service_pb2 as tenant_pb
+from annals.storage.v1 import topic_service_pb2 as topic_pb
 from annals.storage.v1 import usage_service_pb2 as usage_pb
 from annals_client import tool_call, user
 
@@ -402,6 +403,13 @@ VALID: dict[str, Build] = {
     "CompleteJob": _plain(job_pb.CompleteJobRequest, generation=1),
     "FailJob": _plain(job_pb.FailJobRequest, generation=1, error="e"),
     "ReleaseJob": _plain(job_pb.ReleaseJobRequest),
+    "GetClustering": _plain(topic_pb.GetClusteringRequest),
+    "ListChunkEmbeddings": _plain(topic_pb.ListChunkEmbeddingsRequest),
+    "ApplyTopics": _plain(topic_pb.ApplyTopicsRequest, embedding_model="m"),
+    "ListTopics": _of_conversation(topic_pb.ListTopicsRequest),
+    "BatchGetTopics": _plain(topic_pb.BatchGetTopicsRequest, topic_ids=[str(uuid4())]),
+    "ListTopicEvents": _of_conversation(topic_pb.ListTopicEventsRequest, topic_id=str(uuid4())),
+    "ListTopicPeriods": _of_conversation(topic_pb.ListTopicPeriodsRequest),
     "GetJobStatus": _plain(job_pb.GetJobStatusRequest),
     "ListParkedJobs": _plain(job_pb.ListParkedJobsRequest),
     "RetryParkedJobs": _plain(job_pb.RetryParkedJobsRequest),
@@ -429,7 +437,12 @@ VALID: dict[str, Build] = {
     "MoveToColdStorage": _of_conversation(lifecycle_pb.MoveToColdStorageRequest),
     "RestoreFromColdStorage": _of_conversation(lifecycle_pb.RestoreFromColdStorageRequest),
 }
-WORKER_ONLY = frozenset({"LeaseJobs", "HeartbeatJob", "CompleteJob", "FailJob", "ReleaseJob"})
+WORKER_ONLY = frozenset(
+    (
+        *("LeaseJobs", "HeartbeatJob", "CompleteJob", "FailJob", "ReleaseJob"),
+        *("GetClustering", "ListChunkEmbeddings", "ApplyTopics"),
+    )
+)
 """For the worker key, or the token of a leased job."""
 ADMIN_ONLY = frozenset({"CreateTenant", "EraseTenant", "GetTenant", "ListTenants", *WORKER_ONLY})
 """Refused to every key of a tenant."""

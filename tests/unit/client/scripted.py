@@ -28,6 +28,7 @@ from annals.storage.v1 import (
     relationship_service_pb2,
     search_service_pb2,
     tenant_service_pb2,
+    topic_service_pb2,
     usage_service_pb2,
 )
 from annals_common.errors import AnnalsError
@@ -46,6 +47,7 @@ _MODULES = (
     relationship_service_pb2,
     search_service_pb2,
     tenant_service_pb2,
+    topic_service_pb2,
     usage_service_pb2,
     context_service_pb2,
     format_service_pb2,

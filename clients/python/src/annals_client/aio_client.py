@@ -23,7 +23,9 @@ from annals_client.aio_nouns import (
     AsyncSearch,
     AsyncSearchParameters,
     AsyncSigningKeys,
+    AsyncSummaries,
     AsyncTenants,
+    AsyncTopics,
     AsyncUsage,
 )
 from annals_client.aio_transport import AsyncTransport
@@ -83,6 +85,8 @@ class AsyncAnnalsClient:
         self.index = AsyncIndex(self._transport)
         self.jobs = AsyncJobs(self._transport)
         self.context = AsyncContext(self._transport)
+        self.summaries = AsyncSummaries(self._transport)
+        self.topics = AsyncTopics(self._transport)
         self.formats = AsyncFormats(self._transport)
         self.health = AsyncHealth(self._transport)
 

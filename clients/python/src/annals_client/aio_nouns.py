@@ -230,6 +230,25 @@ class AsyncContext(AsyncNoun):
     across = async_unary(_requests.retrieval.across)
 
 
+class AsyncSummaries(AsyncNoun):
+    """Summaries, asked for, made and kept."""
+
+    about = async_unary(_requests.summaries.about)
+    make = async_unary(_requests.summaries.make)
+    get = async_unary(_requests.summaries.get)
+    list = async_listing(_requests.summaries.list_all)
+    runs = async_listing(_requests.summaries.runs)
+    delete = async_unary(_requests.summaries.delete)
+
+
+class AsyncTopics(AsyncNoun):
+    """What conversations are about."""
+
+    overview = async_unary(_requests.topics.overview)
+    cluster = async_unary(_requests.topics.cluster)
+    messages = async_listing(_requests.topics.messages)
+
+
 class AsyncFormats(AsyncNoun):
     """Providers' formats and token counts."""
 

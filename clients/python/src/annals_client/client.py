@@ -31,7 +31,9 @@ from annals_client.nouns import (
     Search,
     SearchParameters,
     SigningKeys,
+    Summaries,
     Tenants,
+    Topics,
     Usage,
 )
 from annals_client.retry import RetryPolicy
@@ -83,6 +85,8 @@ class AnnalsClient:
         self.index = Index(self._transport)
         self.jobs = Jobs(self._transport)
         self.context = Context(self._transport)
+        self.summaries = Summaries(self._transport)
+        self.topics = Topics(self._transport)
         self.formats = Formats(self._transport)
         self.health = Health(self._transport)
 

@@ -230,6 +230,25 @@ class Context(Noun):
     across = unary(_requests.retrieval.across)
 
 
+class Summaries(Noun):
+    """Summaries, asked for, made and kept."""
+
+    about = unary(_requests.summaries.about)
+    make = unary(_requests.summaries.make)
+    get = unary(_requests.summaries.get)
+    list = listing(_requests.summaries.list_all)
+    runs = listing(_requests.summaries.runs)
+    delete = unary(_requests.summaries.delete)
+
+
+class Topics(Noun):
+    """What conversations are about."""
+
+    overview = unary(_requests.topics.overview)
+    cluster = unary(_requests.topics.cluster)
+    messages = listing(_requests.topics.messages)
+
+
 class Formats(Noun):
     """Providers' formats and token counts."""
 

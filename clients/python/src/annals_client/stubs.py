@@ -10,6 +10,7 @@ from grpc_health.v1.health_pb2_grpc import HealthStub
 
 from annals.context.v1.context_service_pb2_grpc import ContextServiceStub
 from annals.context.v1.format_service_pb2_grpc import FormatServiceStub
+from annals.context.v1.summarization_service_pb2_grpc import SummarizationServiceStub
 from annals.storage.v1.conversation_service_pb2_grpc import ConversationServiceStub
 from annals.storage.v1.erasure_service_pb2_grpc import ErasureServiceStub
 from annals.storage.v1.event_service_pb2_grpc import EventServiceStub
@@ -20,6 +21,7 @@ from annals.storage.v1.memory_service_pb2_grpc import MemoryServiceStub
 from annals.storage.v1.provider_service_pb2_grpc import ProviderServiceStub
 from annals.storage.v1.relationship_service_pb2_grpc import RelationshipServiceStub
 from annals.storage.v1.search_service_pb2_grpc import SearchServiceStub
+from annals.storage.v1.summary_service_pb2_grpc import SummaryServiceStub
 from annals.storage.v1.tenant_service_pb2_grpc import TenantServiceStub
 from annals.storage.v1.usage_service_pb2_grpc import UsageServiceStub
 
@@ -40,9 +42,11 @@ class Stubs:
         self.erasure = ErasureServiceStub(storage)
         self.lifecycle = LifecycleServiceStub(storage)
         self.search = SearchServiceStub(storage)
+        self.summaries = SummaryServiceStub(storage)
         self.index = IndexServiceStub(storage)
         self.jobs = JobServiceStub(storage)
         self.context = ContextServiceStub(context)
         self.formats = FormatServiceStub(context)
+        self.summarization = SummarizationServiceStub(context)
         self.storage_health: Any = HealthStub(storage)
         self.context_health: Any = HealthStub(context)

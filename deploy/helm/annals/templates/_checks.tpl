@@ -39,6 +39,9 @@
 {{- if and (ne $v.indexer.autoscaling.mode "none") (not $v.indexer.enabled) -}}
 {{- fail "indexer.autoscaling needs indexer.enabled=true" -}}
 {{- end -}}
+{{- if and $v.workers.enabled (not (and $v.keys.existingSecret $v.keys.workerKeySha256Key $v.keys.workerKeyKey)) -}}
+{{- fail "workers.enabled needs keys.existingSecret, keys.workerKeySha256Key and keys.workerKeyKey: `annals-storage jobs key` makes a key and its SHA-256" -}}
+{{- end -}}
 {{- range $name := list "storage" "context" "indexer" -}}
 {{- $scaling := (index $v $name).autoscaling -}}
 {{- if gt (int $scaling.minReplicas) (int $scaling.maxReplicas) -}}

@@ -45,6 +45,11 @@ labels:
 {{- end -}}
 {{- end -}}
 
+{{/* "true" unless it is a component that is switched off: (dict "root" $ "component" …). */}}
+{{- define "annals.isOn" -}}
+{{- dig "enabled" true (index .root.Values .component) -}}
+{{- end -}}
+
 {{- define "annals.storageHost" -}}
 {{ include "annals.fullname" . }}-storage.{{ .Release.Namespace }}.svc.{{ .Values.clusterDomain }}
 {{- end -}}

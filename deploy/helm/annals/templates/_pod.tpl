@@ -87,6 +87,9 @@ priorityClassName: {{ . }}
 {{- if $.Values.keys.secretsKeyKey }}
 {{ include "annals.secretVariable" (dict "name" "ANNALS_STORAGE_SECRETS_KEY" "secret" . "key" $.Values.keys.secretsKeyKey) }}
 {{- end }}
+{{- if $.Values.keys.workerKeySha256Key }}
+{{ include "annals.secretVariable" (dict "name" "ANNALS_STORAGE_WORKER_KEY_SHA256" "secret" . "key" $.Values.keys.workerKeySha256Key) }}
+{{- end }}
 {{- end }}
 {{- with .Values.coldStorage.optionsSecret }}
 {{ include "annals.secretVariable" (dict "name" "ANNALS_STORAGE_COLD_STORAGE_OPTIONS" "secret" . "key" $.Values.coldStorage.optionsKey) }}

@@ -16,7 +16,6 @@ from annals_common.server import until_signal
 from annals_common.settings import describe_settings, load_settings
 from annals_common.tls import ClientTlsSettings
 from annals_context.app import ContextApp
-from annals_context.app_workers import WorkerKeyMissingError, run_worker
 from annals_context.settings import ContextSettings
 
 PEM = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -39,6 +38,12 @@ def serve() -> None:
 @main.command()
 def work() -> None:
     """Work off background jobs until SIGTERM, without serving; then give back what is not done."""
+    # With scikit-learn behind it, which takes seconds to load: `serve` needs none of it.
+    from annals_context.app_workers import (  # noqa: PLC0415
+        WorkerKeyMissingError,
+        run_worker,
+    )
+
     settings = load_settings(ContextSettings)
     configure_logging("context-worker", settings.server.log_level)
     try:

@@ -1,4 +1,4 @@
-"""Wires storage's client to the use cases, starts and stops the service."""
+"""Starts and stops the service; the `app_*` modules wire storage's client to the use cases."""
 
 from __future__ import annotations
 
@@ -9,38 +9,31 @@ import grpc
 import grpc.aio
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from annals.context.v1 import context_service_pb2_grpc, format_service_pb2_grpc
+from annals.context.v1 import (
+    context_service_pb2_grpc,
+    format_service_pb2_grpc,
+    summarization_service_pb2_grpc,
+)
 from annals_common.channels import open_aio_channel
-from annals_common.code_version import code_version
 from annals_common.composition import compose
 from annals_common.errors import DependencyUnavailableError
 from annals_common.health import probed
 from annals_common.metrics import serving_metrics
 from annals_common.server import RunningServer, ServiceSpec, start_server
-from annals_context.clients.context_bodies import Bodies
-from annals_context.clients.counters import count_in, counter_for
-from annals_context.clients.shared_contexts import GrpcSharedContexts
+from annals_context.app_contexts import context_handlers
+from annals_context.app_summaries import SummaryUseCases, summary_use_cases
+from annals_context.clients.counters import counter_for
 from annals_context.clients.storage import GrpcStorage
-from annals_context.commands.across import GetContextFromAllConversations
-from annals_context.commands.cache_options import CacheOptions
-from annals_context.commands.cached_preparing import CachedContexts
-from annals_context.commands.drilling import DrillDown
-from annals_context.commands.fallbacks import TolerantStorage, WithFallbacks
-from annals_context.commands.preparing import PrepareContext, Prepared
-from annals_context.commands.prompting import BuildSystemPrompt
-from annals_context.commands.retrieving import Retrieval
-from annals_context.commands.snippets import GetRelevantSnippets
-from annals_context.commands.view_tokens import ViewTokens
-from annals_context.commands.whole_events import SearchAndRetrieve
+from annals_context.clients.topics import GrpcTopics
 from annals_context.handlers.access import KnownCallers, authenticated
-from annals_context.handlers.context import ContextHandler
 from annals_context.handlers.formats import FormatHandler
-from annals_context.handlers.prompts import PromptsHandler
-from annals_context.handlers.retrieval import RetrievalHandler
-from annals_context.handlers.views import ViewsHandler
-from annals_context.settings import CacheSettings, ContextSettings
+from annals_context.handlers.summaries import ContextSummaryHandler, SummarizationHandler
+from annals_context.handlers.topics import TopicHandler
+from annals_context.settings import ContextSettings
 
-SERVICES = ("annals.context.v1.ContextService", "annals.context.v1.FormatService")
+SERVICES = tuple(
+    f"annals.context.v1.{name}Service" for name in ("Context", "Format", "Summarization")
+)
 HEALTH_TIMEOUT_SECONDS = 1.5
 
 
@@ -62,19 +55,22 @@ class ContextApp:
     async def start(self) -> None:
         """Serve; storage may come later, until then health says NOT_SERVING."""
         counter_for("")
-        server = self._settings.server
-        health = await self._stack.enter_async_context(probed(server.health_address))
-        credentials = self._settings.storage_tls.channel_credentials()
-        channel = open_aio_channel(self._settings.storage_address, credentials)
+        settings = self._settings
+        health = await self._stack.enter_async_context(probed(settings.server.health_address))
+        channel = open_aio_channel(
+            settings.storage_address, settings.storage_tls.channel_credentials()
+        )
         self._stack.push_async_callback(channel.close, None)
-        self._stack.enter_context(serving_metrics(server.metrics_address))
+        self._stack.enter_context(serving_metrics(settings.server.metrics_address))
         storage = GrpcStorage(channel)
-        prepare = WithFallbacks(PrepareContext(TolerantStorage(storage), counter_for))
-        contexts = _contexts(channel, prepare, self._settings.cache)
-        self._stack.push_async_callback(contexts.close)
-        parts = _context_parts(storage, prepare, contexts, self._settings)
-        spec = _service_spec(channel, storage, parts)
-        self._server = await start_server(spec, server, health)
+        summaries = summary_use_cases(channel, settings.summaries)
+        handlers = [
+            *context_handlers(channel, storage, settings, self._stack),
+            ContextSummaryHandler(summaries.get_context_summary),
+            TopicHandler(GrpcTopics(channel)),
+        ]
+        spec = _service_spec(channel, storage, handlers, summaries)
+        self._server = await start_server(spec, settings.server, health)
         self._stack.push_async_callback(self._server.drain)
 
     async def stop(self) -> None:
@@ -82,54 +78,27 @@ class ContextApp:
         await self._stack.aclose()
 
 
-def _contexts(
-    channel: grpc.aio.Channel, prepare: WithFallbacks, settings: CacheSettings
-) -> CachedContexts:
-    return CachedContexts(
-        prepare,
-        GrpcSharedContexts(channel),
-        Bodies(Prepared),
-        count_in,
-        CacheOptions(**dict(settings), code_version=code_version("annals_context")),
-    )
-
-
 def _service_spec(
-    channel: grpc.aio.Channel, storage: GrpcStorage, parts: Iterable[object]
+    channel: grpc.aio.Channel,
+    storage: GrpcStorage,
+    handlers: Iterable[object],
+    summaries: SummaryUseCases,
 ) -> ServiceSpec:
-    servicer = compose(context_service_pb2_grpc.ContextServiceServicer, *parts)
+    servicer = compose(context_service_pb2_grpc.ContextServiceServicer, *handlers)
 
     def register(server: grpc.aio.Server) -> None:
         context_service_pb2_grpc.add_ContextServiceServicer_to_server(servicer, server)
         format_service_pb2_grpc.add_FormatServiceServicer_to_server(
             FormatHandler(counter_for), server
         )
+        summarization_service_pb2_grpc.add_SummarizationServiceServicer_to_server(
+            SummarizationHandler(summaries.summarize), server
+        )
 
     async def check() -> None:
         await _check_storage(channel)
 
     return ServiceSpec(SERVICES, register, [authenticated(KnownCallers(storage))], check)
-
-
-def _context_parts(
-    storage: GrpcStorage,
-    prepare: WithFallbacks,
-    contexts: CachedContexts,
-    settings: ContextSettings,
-) -> Iterable[object]:
-    """Return what ContextService is made of."""
-    lifetime_seconds = settings.view_lifetime_seconds
-    tokens = ViewTokens(settings.view_key_bytes, lifetime_seconds=lifetime_seconds)
-    drill = DrillDown(storage, prepare, tokens)
-    retrieval = Retrieval(storage, counter_for)
-    yield ContextHandler(contexts, drill)
-    yield PromptsHandler(BuildSystemPrompt(storage, counter_for))
-    yield ViewsHandler(drill)
-    yield RetrievalHandler(
-        GetRelevantSnippets(retrieval),
-        SearchAndRetrieve(retrieval),
-        GetContextFromAllConversations(retrieval),
-    )
 
 
 async def _check_storage(channel: grpc.aio.Channel) -> None:

@@ -11,7 +11,11 @@ import grpc.aio
 from annals_common.channels import open_aio_channel
 from annals_common.health import HealthWatch, probed
 from annals_common.metrics import serving_metrics
+from annals_context.app_summaries import summary_use_cases
+from annals_context.clients.clustering import GrpcClusteringWork
 from annals_context.clients.jobs import GrpcJobs
+from annals_context.commands.clustering import ClusterConversation
+from annals_context.domain.topic_clusters import ClusterParameters
 from annals_context.settings import ContextSettings
 from annals_context.workers.host import WorkerHost
 from annals_context.workers.jobs import Command
@@ -26,9 +30,13 @@ class WorkerKeyMissingError(Exception):
         )
 
 
-def commands(channel: grpc.aio.Channel) -> Mapping[str, Command]:  # noqa: ARG001
+def commands(channel: grpc.aio.Channel, settings: ContextSettings) -> Mapping[str, Command]:
     """Return what to run for each kind of job. Kinds that are not here wait for other workers."""
-    return {}
+    parameters = ClusterParameters(settings.topics.threshold, settings.topics.min_events)
+    return {
+        "topics": ClusterConversation(GrpcClusteringWork(channel), parameters),
+        "summaries": summary_use_cases(channel, settings.summaries).summarise,
+    }
 
 
 async def run_worker(settings: ContextSettings) -> None:
@@ -46,5 +54,5 @@ async def run_worker(settings: ContextSettings) -> None:
         watch = HealthWatch(health, (), jobs.check)
         await watch.start()
         stack.push_async_callback(watch.stop)
-        host = WorkerHost(jobs, commands(channel), concurrency=settings.worker.concurrency)
-        await host.run()
+        todo = commands(channel, settings)
+        await WorkerHost(jobs, todo, concurrency=settings.worker.concurrency).run()

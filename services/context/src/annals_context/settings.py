@@ -34,6 +34,23 @@ class CacheSettings(BaseModel):
     )
 
 
+class SummarySettings(BaseModel):
+    """How summaries age: what is how many events before the newest one."""
+
+    detailed_events: int = Field(128, ge=0, description="up to here summaries are detailed")
+    standard_events: int = Field(1_024, ge=0, description="up to here standard, then brief")
+    merged_events: int = Field(
+        512, ge=1, description="from here on summaries are merged, from 8 times as many once more"
+    )
+
+
+class TopicSettings(BaseModel):
+    """How events are clustered into topics, by workers."""
+
+    threshold: float = Field(0.5, ge=0, le=1, description="mean cosine within a topic")
+    min_events: int = Field(4, ge=2, description="fewer make no topic")
+
+
 class ContextSettings(BaseSettings):
     """All settings; nested ones are joined by two underscores, as in SERVER__ADDRESS."""
 
@@ -49,6 +66,8 @@ class ContextSettings(BaseSettings):
     storage_tls: ClientTlsSettings = ClientTlsSettings()
     worker: WorkerSettings = WorkerSettings()
     cache: CacheSettings = CacheSettings()
+    summaries: SummarySettings = SummarySettings()
+    topics: TopicSettings = TopicSettings()
     view_key: SecretStr = Field(
         SecretStr(""),
         description="seals views, the same for all processes: 32 bytes in base64url; empty: none",

@@ -11,16 +11,27 @@ from uuid import UUID
 import click
 import grpc.aio
 
-from annals.storage.v1 import index_service_pb2_grpc, job_service_pb2_grpc
+from annals.storage.v1 import (
+    index_service_pb2_grpc,
+    job_service_pb2_grpc,
+    topic_service_pb2_grpc,
+)
+from annals_common.composition import compose
 from annals_storage.app_adapters import Shared, admin_database
 from annals_storage.commands.parked import list_parked_jobs, retry_parked_jobs
 from annals_storage.commands.worker_credentials import WorkerCredentials
 from annals_storage.domain.tenancy import hash_secret
+from annals_storage.handlers.access import Access
+from annals_storage.handlers.clustering import ClusteringHandler
 from annals_storage.handlers.index import IndexHandler
 from annals_storage.handlers.jobs import JobHandler
+from annals_storage.handlers.topics import TopicHandler
+from annals_storage.postgres.conversations import PostgresConversations
+from annals_storage.postgres.hits import PostgresHits
 from annals_storage.postgres.jobs import PostgresJobs
 from annals_storage.postgres.parked import PostgresParked
 from annals_storage.postgres.tenants import PostgresTenants
+from annals_storage.postgres.topics import PostgresClustering, PostgresTopics
 from annals_storage.settings import StorageSettings
 
 WORKER_KEY_PREFIX = "annals_worker_"
@@ -34,13 +45,27 @@ def worker_credentials(shared: Shared) -> WorkerCredentials:
 
 
 def add_background(server: grpc.aio.Server, shared: Shared) -> None:
-    """Serve IndexService and JobService."""
+    """Serve IndexService, JobService and TopicService."""
     jobs = PostgresJobs(shared.database)
     job_service_pb2_grpc.add_JobServiceServicer_to_server(JobHandler(jobs, jobs), server)
+    generations, store = shared.adapters.generations, PostgresTopics(shared.database)
+    access = Access(PostgresConversations(shared.database))
+    topic_service_pb2_grpc.add_TopicServiceServicer_to_server(
+        compose(
+            topic_service_pb2_grpc.TopicServiceServicer,
+            TopicHandler(shared.warm(store), PostgresHits(shared.database), access),
+            ClusteringHandler(
+                store,
+                PostgresClustering(shared.database),
+                model=lambda: generations.serving.generation.model.name,
+            ),
+        ),
+        server,
+    )
     index_service_pb2_grpc.add_IndexServiceServicer_to_server(
         IndexHandler(
             outbox=shared.outbox,
-            generations=shared.adapters.generations,
+            generations=generations,
             parked=PostgresParked(shared.database),
         ),
         server,

@@ -78,8 +78,17 @@ from annals_storage.postgres.usage import PostgresUsage
 SERVICES = tuple(
     f"annals.storage.v1.{name}Service"
     for name in (
-        *("ContextCache", "Conversation", "Erasure", "Event", "Index", "Job", "Lifecycle"),
-        *("Memory", "Provider", "Relationship", "Search", "Summary", "Tenant", "Usage"),
+        *(
+            "ContextCache",
+            "Conversation",
+            "Erasure",
+            "Event",
+            "Index",
+            "Job",
+            "Lifecycle",
+            "Memory",
+        ),
+        *("Provider", "Relationship", "Search", "Summary", "Tenant", "Topic", "Usage"),
     )
 )
 LASTING_METHODS = frozenset({"WatchEvents"})

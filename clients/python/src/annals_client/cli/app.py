@@ -30,7 +30,9 @@ from annals_client.cli.search import search
 from annals_client.cli.signing_keys import signing_key
 from annals_client.cli.state import make_state
 from annals_client.cli.status import status
+from annals_client.cli.summaries import summary
 from annals_client.cli.tenants import tenant
+from annals_client.cli.topics import topic
 from annals_client.cli.transfer import export, watch
 from annals_client.cli.turns import turn
 from annals_client.cli.usage import usage
@@ -124,6 +126,7 @@ for command in (
     search_log,
     index,
     jobs,
+    topic,
     context_command,
     system_prompt,
     expand,
@@ -132,6 +135,7 @@ for command in (
     snippets,
     retrieve,
     across,
+    summary,
     count_tokens,
     conversation,
     usage,

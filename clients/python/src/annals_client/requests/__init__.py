@@ -23,7 +23,9 @@ from annals_client.requests import (
     search,
     search_parameters,
     signing_keys,
+    summaries,
     tenants,
+    topics,
     transfer,
     usage,
 )
@@ -51,7 +53,9 @@ __all__ = [
     "search",
     "search_parameters",
     "signing_keys",
+    "summaries",
     "tenants",
+    "topics",
     "transfer",
     "usage",
 ]

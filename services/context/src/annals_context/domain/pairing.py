@@ -79,6 +79,8 @@ def group_units(events: Iterable[Event]) -> list[Unit]:
 def unpaired_tool_call_ids(events: Sequence[Event]) -> tuple[str, ...]:
     """Return the ids of calls without results and of results without calls, in order."""
     ids: list[str] = []
+    if not any(is_tool_event(event) for event in events):
+        return ()
     for unit in group_units(sorted(events, key=lambda event: event.seq)):
         ids.extend(unit.calls[index].tool_call_id for index in unit.unanswered)
         if unit.lead and unit.lead.type is EventType.TOOL_RESULT:

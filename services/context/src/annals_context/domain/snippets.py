@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 import regex  # type: ignore[import-untyped]
 
@@ -37,13 +38,22 @@ def best_sentence(text: str, start: int, end: int, query: str) -> int:
 
     Sentences that share equally many count by their place; without a shared word it is `start`.
     """
-    wanted = set(words(query))
+    spans = list(sentences(text, start, end))
+    if len(spans) == 1 and spans[0][0] == start:
+        return start
+    wanted = _words_of_query(query)
     best, most = start, 0
-    for begin, stop in sentences(text, start, end):
+    for begin, stop in spans:
         shared = len(wanted.intersection(words(text[begin:stop])))
         if shared > most:
             best, most = begin, shared
     return best
+
+
+@lru_cache(maxsize=8)
+def _words_of_query(query: str) -> frozenset[str]:
+    """Return the words all hits of a search are compared with."""
+    return frozenset(words(query))
 
 
 def sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:

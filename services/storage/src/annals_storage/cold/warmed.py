@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
-from functools import wraps
+from functools import cache, wraps
+from operator import methodcaller
 from typing import Any, Protocol, TypeVar, cast
 from uuid import UUID
 
 from annals_storage.domain.events import Event, EventPage
 
 StoreT = TypeVar("StoreT")
-MAX_PAGE_CHARS = 16 * 1024 * 1024
-"""Of words in one page. PostgreSQL, which bounds pages by their bytes, cannot see cold ones."""
+MAX_PAGE_BYTES = 16 * 1024 * 1024
+"""Of words in one page, as UTF-8. PostgreSQL, which bounds pages so too, cannot see cold ones."""
 FIRST_EVENTS = 50
 """How many events of a page are filled before their size is looked at."""
 
@@ -92,33 +93,41 @@ async def _warm_page(tenant_id: UUID, page: EventPage, words: Words) -> EventPag
     size = 0
     for start in range(0, len(page.events), FIRST_EVENTS):
         for event in await words.fill(tenant_id, page.events[start : start + FIRST_EVENTS]):
-            size += _size_chars(event)
-            if kept and size > MAX_PAGE_CHARS:
+            size += _size_bytes(event)
+            if kept and size > MAX_PAGE_BYTES:
                 return replace(page, events=tuple(kept), has_more=True)
             kept.append(event)
     return replace(page, events=tuple(kept))
 
 
-def _size_chars(event: Event) -> int:
+def _size_bytes(event: Event) -> int:
     body = event.body
     texts = (body.content, body.tool_input, body.tool_result, body.error_message)
-    return sum(len(text or "") for text in texts)
+    return sum(len((text or "").encode()) for text in texts)
 
 
 def _events(value: Any) -> list[Event]:
     if isinstance(value, Event):
         return [value]
-    return [event for item in _parts(value) for event in _events(item)]
+    kind: Any = type(value)
+    parts = _parts_of(kind)
+    return [event for item in parts(value) for event in _events(item)] if parts else []
 
 
-def _parts(value: Any) -> Sequence[Any]:
-    if isinstance(value, list | tuple):
-        return value
-    if isinstance(value, Mapping):
-        return list(value.values())
-    if is_dataclass(value) and not isinstance(value, type):
-        return [getattr(value, field.name) for field in fields(value)]
-    return ()
+@cache
+def _parts_of(kind: type[Any]) -> Callable[[Any], Iterable[Any]] | None:
+    """Return what gives the parts of values of a type; None: they have none.
+
+    By type, since a search has hundreds of values and a handful of types.
+    """
+    if issubclass(kind, list | tuple):
+        return iter
+    if issubclass(kind, Mapping):
+        return methodcaller("values")
+    if not is_dataclass(kind):
+        return None
+    names = [field.name for field in fields(kind)]
+    return lambda value: [getattr(value, name) for name in names]
 
 
 def _replaced(value: Any, filled: Mapping[UUID, Event]) -> Any:

@@ -39,7 +39,7 @@ ERASED_KINDS = (
     "vectors",
 )
 """What every receipt counts."""
-LATER_KINDS = ("cached_contexts", "summaries", "summary_runs")
+LATER_KINDS = ("cached_contexts", "summaries", "summary_runs", "topics")
 """Counted since the first receipts were written, whose digests must go on to match: counted where
 the erasure looked for them.
 """

@@ -31,8 +31,8 @@ OF_EVERY_JOB = frozenset(
 )
 """Methods that a worker calls whatever its job is: to keep the lease, and to read."""
 OF_KIND: dict[str, frozenset[str]] = {
-    JobKind.TOPICS: frozenset(),
-    JobKind.SUMMARIES: frozenset(),
+    JobKind.TOPICS: frozenset(("GetClustering", "ListChunkEmbeddings", "ApplyTopics")),
+    JobKind.SUMMARIES: frozenset(("GetSummarySource", "ListSummaries", "PutSummaries")),
 }
 """Methods by the kind of job they belong to."""
 

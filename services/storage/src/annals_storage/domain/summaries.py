@@ -93,6 +93,7 @@ class NewSummaryRun:
     provider: str
     model: str
     status: SummaryRunStatus
+    summary_count: int
     input_tokens: int
     output_tokens: int
     cost_micros: int
@@ -105,7 +106,6 @@ class SummaryRun(NewSummaryRun):
     """A recorded run."""
 
     conversation_id: UUID
-    summary_count: int
     ended_at: datetime
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from annals_storage.embedding.function_words import LETTERS, STRONG, WEAK
+from annals_common.function_words import LETTERS, STRONG, WEAK
 
 LATIN = tuple(STRONG)
 """Codes of the languages that are told apart."""

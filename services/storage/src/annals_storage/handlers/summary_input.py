@@ -130,6 +130,7 @@ def new_run(request: pb.PutSummariesRequest) -> NewSummaryRun | None:
     status = enum(run.status, RUN_STATUSES, "run.status")
     if status is SummaryRunStatus.FAILED and request.summaries:
         raise FieldInvalidError("summaries", "must be empty with a run that failed")
+    bounded(run.summary_count, "run.summary_count", low=0, high=MAX_TOKENS)
     for name in ("input_tokens", "output_tokens", "cost_micros"):
         bounded(getattr(run, name), f"run.{name}", low=0, high=MAX_SEQ)
     if not run.HasField("start_time"):
@@ -139,6 +140,7 @@ def new_run(request: pb.PutSummariesRequest) -> NewSummaryRun | None:
         provider=require_text(run.provider, "run.provider", max_chars=MAX_PROVIDER_CHARS),
         model=require_text(run.model, "run.model", max_chars=MAX_MODEL_CHARS),
         status=status,
+        summary_count=run.summary_count,
         input_tokens=run.input_tokens,
         output_tokens=run.output_tokens,
         cost_micros=run.cost_micros,

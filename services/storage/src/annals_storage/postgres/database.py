@@ -19,7 +19,7 @@ from uuid import UUID
 import psycopg
 from psycopg import AsyncConnection
 from psycopg.pq import PipelineStatus
-from psycopg.rows import DictRow, dict_row
+from psycopg.rows import DictRow, TupleRow, dict_row, tuple_row
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from annals_common.cancellation import is_cancelled
@@ -99,6 +99,20 @@ class Database:
     async def run_untenanted(self, *statements: Statement) -> list[Rows]:
         """Run statements that no tenant owns; row-level security shows them no tenant's rows."""
         return await self._run(_RESET_TENANT, statements)
+
+    async def run_binary(self, tenant_id: UUID, query: str, params: Params) -> list[TupleRow]:
+        """Run a statement as the tenant; return its rows as tuples.
+
+        They come in PostgreSQL's binary form: for many rows, or bytes, half the time of `run`.
+        Every column must be of a type that psycopg knows, else it is given as bytes.
+        """
+        text, names = numbered(query)
+        async with self._connection() as connection:
+            async with connection.pipeline():
+                await connection.execute(_SET_TENANT, [str(tenant_id)])
+                cursor = connection.cursor(row_factory=tuple_row)
+                await cursor.execute(text, [params[name] for name in names], binary=True)
+            return await cursor.fetchall()
 
     @asynccontextmanager
     async def transaction(self, tenant_id: UUID) -> AsyncIterator[Transaction]:

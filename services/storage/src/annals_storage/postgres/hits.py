@@ -10,7 +10,7 @@ from psycopg.rows import DictRow
 from annals_common.errors import ResourceNotFoundError
 from annals_storage.domain.search import BranchPart, FoundEvent, SearchScope
 from annals_storage.postgres.database import Database, sql
-from annals_storage.postgres.rows import event_from
+from annals_storage.postgres.rows import event_from, uuid_array_text
 
 
 class PostgresHits:
@@ -25,7 +25,7 @@ class PostgresHits:
         """Return the events of (event_id, chunk_index), by these, in view for the scope."""
         params = {
             "tenant_id": scope.tenant_id,
-            "event_ids": [event_id for event_id, _ in chunks],
+            "event_ids": uuid_array_text(event_id for event_id, _ in chunks),
             "chunk_indexes": [chunk_index for _, chunk_index in chunks],
             "branch": scope.branch,
             "all_branches": scope.all_branches,

@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
-from psycopg.rows import DictRow
-
 from annals_storage.domain.embedding_bytes import from_bytes
-from annals_storage.domain.events import Role
 from annals_storage.domain.search import Candidate, DenseVector
 from annals_storage.postgres.database import Database, sql
+from annals_storage.postgres.rows import ROLES, uuid_array_text
 
 
 class PostgresRescoring:
@@ -24,9 +22,12 @@ class PostgresRescoring:
         self, tenant_id: UUID, chunk_ids: Sequence[UUID]
     ) -> dict[UUID, Candidate]:
         """Return the candidates by chunk id; chunks that are gone are missing."""
-        params = {"tenant_id": tenant_id, "chunk_ids": list(chunk_ids)}
-        [rows] = await self._database.run(tenant_id, (sql("get_rescoring"), params))
-        return {row["chunk_id"]: _candidate(row) for row in rows}
+        params = {"tenant_id": tenant_id, "chunk_ids": uuid_array_text(chunk_ids)}
+        rows = await self._database.run_binary(tenant_id, sql("get_rescoring"), params)
+        return {
+            chunk_id: Candidate(token_signs, author_name, ROLES[role], *others)
+            for chunk_id, token_signs, author_name, role, *others in rows
+        }
 
     async def get_newest_time(
         self, tenant_id: UUID, conversation_ids: Sequence[UUID]
@@ -44,13 +45,3 @@ class PostgresRescoring:
         params = {"tenant_id": tenant_id, "chunk_ids": list(chunk_ids)}
         [rows] = await self._database.run(tenant_id, (sql("get_chunk_embeddings"), params))
         return {row["chunk_id"]: from_bytes(row["embedding"]) for row in rows}
-
-
-def _candidate(row: DictRow) -> Candidate:
-    return Candidate(
-        token_signs=row["token_signs"],
-        author_name=row["author_name"],
-        role=Role(row["role"]) if row["role"] else None,
-        token_count=row["token_count"],
-        event_time=row["event_time"],
-    )

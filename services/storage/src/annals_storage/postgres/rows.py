@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
+from uuid import UUID
 
 from psycopg.rows import DictRow
 
@@ -14,6 +15,11 @@ from annals_storage.domain.indexing import IndexableEvent
 from annals_storage.domain.ownership import EndUserMode
 from annals_storage.domain.signing import SigningAlgorithm, SigningKey
 from annals_storage.domain.tenancy import Agent, ApiKey, Tenant
+
+# A page has a thousand of each, and calling an enumeration looks its members up slowly.
+_TYPES = {kind.value: kind for kind in EventType}
+_STATUSES = {status.value: status for status in EventStatus}
+ROLES: dict[str | None, Role | None] = {None: None, **{role.value: role for role in Role}}
 
 
 def event_from(row: DictRow) -> Event:
@@ -33,7 +39,7 @@ def event_from(row: DictRow) -> Event:
         metadata=row["metadata"] or {},
         branch=row["branch"],
         turn_id=row["turn_id"],
-        status=EventStatus(row["status"]),
+        status=_STATUSES[row["status"]],
         version=row["version"],
         edited_at=row["edited_at"],
         deleted_at=row["deleted_at"],
@@ -58,8 +64,8 @@ def indexable_from(row: DictRow) -> IndexableEvent:
 
 def _body_from(row: DictRow) -> EventBody:
     return EventBody(
-        type=EventType(row["type"]),
-        role=Role(row["role"]) if row["role"] else None,
+        type=_TYPES[row["type"]],
+        role=ROLES[row["role"]],
         content=row["content"],
         author_name=row["author_name"],
         tool_call_id=row["tool_call_id"],
@@ -104,3 +110,8 @@ def signing_key_from(row: DictRow) -> SigningKey:
 def array_text(numbers: Sequence[int]) -> str:
     """Return whole numbers as PostgreSQL writes an array of them."""
     return "{" + ",".join(map(str, numbers)) + "}"
+
+
+def uuid_array_text(ids: Iterable[UUID]) -> str:
+    """Return ids as PostgreSQL reads an array of them; psycopg looks at each for longer."""
+    return "{" + ",".join([f"{one.int:032x}" for one in ids]) + "}"

@@ -1078,6 +1078,66 @@ ALTER TABLE ONLY annals.summary_runs FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE annals.summary_runs OWNER TO annals_owner;
 
+CREATE TABLE annals.topic_days (
+    tenant_id uuid NOT NULL,
+    conversation_id uuid NOT NULL,
+    day date NOT NULL,
+    topic_id uuid NOT NULL,
+    event_count bigint NOT NULL
+);
+
+ALTER TABLE ONLY annals.topic_days FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE annals.topic_days OWNER TO annals_owner;
+
+CREATE TABLE annals.topic_members (
+    tenant_id uuid NOT NULL,
+    conversation_id uuid NOT NULL,
+    seq bigint NOT NULL,
+    topic_id uuid,
+    branch integer NOT NULL,
+    event_version integer NOT NULL,
+    event_time timestamp with time zone NOT NULL
+);
+
+ALTER TABLE ONLY annals.topic_members FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE annals.topic_members OWNER TO annals_owner;
+
+CREATE TABLE annals.topic_runs (
+    tenant_id uuid NOT NULL,
+    conversation_id uuid NOT NULL,
+    branch integer NOT NULL,
+    event_count bigint NOT NULL,
+    embedding_model text NOT NULL,
+    parameters text NOT NULL,
+    clustered_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+ALTER TABLE ONLY annals.topic_runs FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE annals.topic_runs OWNER TO annals_owner;
+
+CREATE TABLE annals.topics (
+    tenant_id uuid NOT NULL,
+    topic_id uuid NOT NULL,
+    conversation_id uuid NOT NULL,
+    label text DEFAULT ''::text NOT NULL,
+    summary jsonb DEFAULT '[]'::jsonb NOT NULL,
+    samples jsonb DEFAULT '[]'::jsonb NOT NULL,
+    centroid bytea NOT NULL,
+    embedding_model text NOT NULL,
+    event_count bigint NOT NULL,
+    first_at timestamp with time zone,
+    last_at timestamp with time zone,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+ALTER TABLE ONLY annals.topics FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE annals.topics OWNER TO annals_owner;
+
 CREATE TABLE annals.usage_daily (
     tenant_id uuid NOT NULL,
     conversation_id uuid NOT NULL,
@@ -1186,6 +1246,18 @@ ALTER TABLE ONLY annals.summary_runs
 ALTER TABLE ONLY annals.tenants
     ADD CONSTRAINT tenants_pkey PRIMARY KEY (tenant_id);
 
+ALTER TABLE ONLY annals.topic_days
+    ADD CONSTRAINT topic_days_pkey PRIMARY KEY (tenant_id, conversation_id, day, topic_id);
+
+ALTER TABLE ONLY annals.topic_members
+    ADD CONSTRAINT topic_members_pkey PRIMARY KEY (tenant_id, conversation_id, seq);
+
+ALTER TABLE ONLY annals.topic_runs
+    ADD CONSTRAINT topic_runs_pkey PRIMARY KEY (tenant_id, conversation_id);
+
+ALTER TABLE ONLY annals.topics
+    ADD CONSTRAINT topics_pkey PRIMARY KEY (tenant_id, topic_id);
+
 ALTER TABLE ONLY annals.usage_daily
     ADD CONSTRAINT usage_daily_pkey PRIMARY KEY (tenant_id, conversation_id, day, model);
 
@@ -1273,9 +1345,15 @@ CREATE INDEX search_log_by_user ON annals.search_log USING btree (tenant_id, use
 
 CREATE INDEX session_merges_by_user ON annals.session_merges USING btree (tenant_id, user_id);
 
+CREATE INDEX summaries_by_change ON annals.summaries USING btree (tenant_id, conversation_id, GREATEST(created_at, stale_at));
+
 CREATE INDEX summaries_by_range ON annals.summaries USING btree (tenant_id, conversation_id, first_seq, last_seq);
 
 CREATE INDEX summary_runs_by_conversation ON annals.summary_runs USING btree (tenant_id, conversation_id, ended_at, run_id);
+
+CREATE INDEX topic_members_by_topic ON annals.topic_members USING btree (tenant_id, topic_id, seq) WHERE (topic_id IS NOT NULL);
+
+CREATE INDEX topics_by_size ON annals.topics USING btree (tenant_id, conversation_id, event_count);
 
 CREATE INDEX usage_daily_by_day ON annals.usage_daily USING btree (tenant_id, day);
 
@@ -1441,9 +1519,25 @@ CREATE POLICY tenant_isolation ON annals.summary_runs TO annals_app USING ((tena
 
 CREATE POLICY tenant_isolation ON annals.tenants TO annals_app USING ((tenant_id = annals.current_tenant())) WITH CHECK ((tenant_id = annals.current_tenant()));
 
+CREATE POLICY tenant_isolation ON annals.topic_days TO annals_app USING ((tenant_id = annals.current_tenant())) WITH CHECK ((tenant_id = annals.current_tenant()));
+
+CREATE POLICY tenant_isolation ON annals.topic_members TO annals_app USING ((tenant_id = annals.current_tenant())) WITH CHECK ((tenant_id = annals.current_tenant()));
+
+CREATE POLICY tenant_isolation ON annals.topic_runs TO annals_app USING ((tenant_id = annals.current_tenant())) WITH CHECK ((tenant_id = annals.current_tenant()));
+
+CREATE POLICY tenant_isolation ON annals.topics TO annals_app USING ((tenant_id = annals.current_tenant())) WITH CHECK ((tenant_id = annals.current_tenant()));
+
 CREATE POLICY tenant_isolation ON annals.usage_daily TO annals_app USING ((tenant_id = annals.current_tenant())) WITH CHECK ((tenant_id = annals.current_tenant()));
 
 ALTER TABLE annals.tenants ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE annals.topic_days ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE annals.topic_members ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE annals.topic_runs ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE annals.topics ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE annals.usage_daily ENABLE ROW LEVEL SECURITY;
 
@@ -1543,5 +1637,13 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.signing_keys TO annals_app;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.summaries TO annals_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.summary_runs TO annals_app;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.topic_days TO annals_app;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.topic_members TO annals_app;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.topic_runs TO annals_app;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.topics TO annals_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE annals.usage_daily TO annals_app;

@@ -32,6 +32,14 @@ _CURRENT_BRANCH = """
 SELECT current_branch FROM annals.conversations
 WHERE tenant_id = %(tenant_id)s AND conversation_id = %(conversation_id)s AND deleted_at IS NULL
 """
+# Contexts were made with it: see get_cached_context.sql.
+_COUNT_DELETION = """
+UPDATE annals.conversations AS c SET version = c.version + 1, updated_at = now()
+FROM annals.summaries AS s
+WHERE s.tenant_id = %(tenant_id)s AND s.summary_id = %(summary_id)s
+  AND c.tenant_id = %(tenant_id)s AND c.conversation_id = s.conversation_id
+  AND c.deleted_at IS NULL
+"""
 _DELETE = """
 DELETE FROM annals.summaries AS s
 USING annals.conversations AS c
@@ -77,7 +85,7 @@ class PostgresSummaries:
             query = sql("lock_conversation")
             look = await _Look.begin(transaction, tenant_id, conversation_id, branch, query=query)
             stored = await look.put(summaries) if summaries else []
-            recorded = await look.record(run, len(stored)) if run else None
+            recorded = await look.record(run) if run else None
         return stored, recorded
 
     async def get(self, tenant_id: UUID, summary_id: UUID) -> Summary | None:
@@ -109,7 +117,7 @@ class PostgresSummaries:
     async def delete(self, tenant_id: UUID, summary_id: UUID) -> bool:
         """Delete it for good."""
         params = {"tenant_id": tenant_id, "summary_id": summary_id}
-        [rows] = await self._database.run(tenant_id, (_DELETE, params))
+        _, rows = await self._database.run(tenant_id, (_COUNT_DELETION, params), (_DELETE, params))
         return bool(rows)
 
     async def runs(
@@ -191,10 +199,9 @@ class _Look:
         if rows:
             raise ResourceNotFoundError("event", str(rows[0]["event_id"]))
 
-    async def record(self, run: NewSummaryRun, summary_count: int) -> SummaryRun:
+    async def record(self, run: NewSummaryRun) -> SummaryRun:
         """Record a run, and forget the oldest ones."""
-        values = {**asdict(run), "summary_count": summary_count, "max_runs": MAX_RUNS}
-        [row] = await self.run("put_summary_run", **values)
+        [row] = await self.run("put_summary_run", **asdict(run), max_runs=MAX_RUNS)
         return _run_from(row)
 
 

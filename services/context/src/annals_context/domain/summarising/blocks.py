@@ -73,6 +73,32 @@ class AgeingCurve:
         )
 
 
+def decompose(first_seq: int, last_seq: int) -> Iterator[Block]:
+    """Yield the whole blocks of a range, as high as they go, and what is left at its ends: of
+    height 0 and not whole.
+    """
+    while first_seq <= last_seq:
+        block = next(
+            (whole for whole in _aligned(first_seq) if whole.last_seq <= last_seq),
+            block_of(first_seq, last_seq),
+        )
+        yield Block(block.height, first_seq, block.last_seq)
+        first_seq = block.last_seq + 1
+
+
+def _aligned(first_seq: int) -> Iterator[Block]:
+    """Yield the blocks that begin at a seq, the highest first."""
+    for height in range(MAX_HEIGHT, -1, -1):
+        if (first_seq - 1) % span(height) == 0:
+            yield Block(height, first_seq, first_seq + span(height) - 1)
+
+
+def block_of(seq: int, head_seq: int) -> Block:
+    """Return the block of events that holds a seq."""
+    first = seq - (seq - 1) % BLOCK_EVENTS
+    return Block(0, first, min(first + BLOCK_EVENTS - 1, head_seq))
+
+
 def span(height: int) -> int:
     """Return how many seqs a whole block of this height spans."""
     return BLOCK_EVENTS * int(BLOCKS_PER_MERGE**height)
@@ -114,9 +140,8 @@ def _cover(head_seq: int, curve: AgeingCurve) -> Iterator[tuple[Block, SummaryLe
 
 
 def _highest(first_seq: int, head_seq: int, curve: AgeingCurve) -> Block:
-    for height in range(MAX_HEIGHT, 0, -1):
-        last = first_seq + span(height) - 1
-        is_aligned = (first_seq - 1) % span(height) == 0
-        if is_aligned and last <= head_seq and curve.height(head_seq - last) >= height:
-            return Block(height, first_seq, last)
-    return Block(0, first_seq, min(first_seq + BLOCK_EVENTS - 1, head_seq))
+    for block in _aligned(first_seq):
+        age = head_seq - block.last_seq
+        if age >= 0 and curve.height(age) >= block.height:
+            return block
+    return block_of(first_seq, head_seq)

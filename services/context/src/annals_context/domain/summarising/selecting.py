@@ -80,7 +80,8 @@ def select(
         left -= cost
         if len(chosen) >= limits.max_pieces:
             break
-    return chosen
+    # Greetings alone have no words that weigh anything.
+    return chosen or list(range(len(pieces)))[:1]
 
 
 def _by_gain(

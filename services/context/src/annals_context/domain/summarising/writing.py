@@ -66,6 +66,16 @@ def digest(
     return Digest("", 0, (), 0.0)
 
 
+def least_tokens(
+    pieces: Sequence[Piece], limits: Limits, count: Callable[[str], int], *, focus: str = ""
+) -> int:
+    """Return the least limit above one under which not a word of the pieces fits."""
+    best = [pieces[select(pieces, limits, count, focus=focus)[0]]]
+    enough = count(_written(best)[0])
+    tried = range(limits.max_tokens + 1, enough)
+    return next((tokens for tokens in tried if digest(best, Limits(tokens, 1), count).text), enough)
+
+
 def _cut(piece: Piece, limits: Limits, count: Callable[[str], int]) -> Digest:
     """Return as much of a single piece as fits."""
     chars = len(piece.text) // 2

@@ -21,6 +21,10 @@ CREATE UNLOGGED TABLE context_cache (
 ALTER TABLE context_cache ALTER COLUMN body SET STORAGE EXTERNAL;
 CREATE INDEX context_cache_by_age ON context_cache (tenant_id, created_at) INCLUDE (body_bytes);
 
+-- When a conversation's summaries last came or were outdated: part of that state.
+CREATE INDEX summaries_by_change
+  ON summaries (tenant_id, conversation_id, greatest(created_at, stale_at));
+
 ALTER TABLE context_cache ENABLE ROW LEVEL SECURITY;
 ALTER TABLE context_cache FORCE ROW LEVEL SECURITY;
 CREATE POLICY tenant_isolation ON context_cache TO annals_app

@@ -58,6 +58,22 @@ gone_summary_runs AS (
   DELETE FROM annals.summary_runs
   WHERE tenant_id = %(tenant_id)s AND conversation_id = %(conversation_id)s RETURNING 1
 ),
+gone_topics AS (
+  DELETE FROM annals.topics
+  WHERE tenant_id = %(tenant_id)s AND conversation_id = %(conversation_id)s RETURNING 1
+),
+gone_topic_members AS (
+  DELETE FROM annals.topic_members
+  WHERE tenant_id = %(tenant_id)s AND conversation_id = %(conversation_id)s
+),
+gone_topic_days AS (
+  DELETE FROM annals.topic_days
+  WHERE tenant_id = %(tenant_id)s AND conversation_id = %(conversation_id)s
+),
+gone_topic_runs AS (
+  DELETE FROM annals.topic_runs
+  WHERE tenant_id = %(tenant_id)s AND conversation_id = %(conversation_id)s
+),
 gone_conversation AS (
   DELETE FROM annals.conversations
   WHERE tenant_id = %(tenant_id)s AND conversation_id = %(conversation_id)s RETURNING 1
@@ -92,4 +108,5 @@ SELECT (SELECT count(*) FROM gone_branches) AS branches,
        (SELECT count(*) FROM gone_segments) AS cold_segments,
        (SELECT count(*) FROM gone_summaries) AS summaries,
        (SELECT count(*) FROM gone_summary_runs) AS summary_runs,
+       (SELECT count(*) FROM gone_topics) AS topics,
        (SELECT count(*) FROM gone_conversation) AS conversations

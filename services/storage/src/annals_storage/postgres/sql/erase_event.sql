@@ -89,6 +89,20 @@ gone_contexts AS (
   WHERE k.tenant_id = %(tenant_id)s AND k.conversation_id = t.conversation_id
   RETURNING 1
 ),
+gone_member AS (
+  DELETE FROM annals.topic_members AS m
+  USING target AS t
+  WHERE m.tenant_id = %(tenant_id)s AND m.conversation_id = t.conversation_id AND m.seq = t.seq
+  RETURNING m.topic_id
+),
+-- Its words may be in the label and the texts of its topic: they are made anew in the background.
+gone_topic_texts AS (
+  UPDATE annals.topics AS p
+  SET label = '', summary = '[]', samples = '[]', event_count = greatest(0, p.event_count - 1)
+  FROM gone_member AS m
+  WHERE p.tenant_id = %(tenant_id)s AND p.topic_id = m.topic_id
+  RETURNING 1
+),
 enqueued AS (
   INSERT INTO annals.outbox (tenant_id, kind, key, conversation_id)
   SELECT tenant_id, 'event', event_id, conversation_id FROM annals.events
@@ -107,4 +121,5 @@ SELECT (SELECT count(*) FROM target) AS events,
        (SELECT count(*) FROM gone_attachments) AS attachments,
        (SELECT count(*) FROM gone_logs) AS provider_logs,
        (SELECT count(*) FROM gone_summaries) AS summaries,
-       (SELECT count(*) FROM gone_contexts) AS cached_contexts
+       (SELECT count(*) FROM gone_contexts) AS cached_contexts,
+       (SELECT count(*) FROM gone_topic_texts) AS topics

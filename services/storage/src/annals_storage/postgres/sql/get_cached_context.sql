@@ -6,6 +6,8 @@ WITH now_is AS MATERIALIZED (
   SELECT c.version,
          sha256(convert_to(row(
            c.version, c.current_branch, c.agent_id, a.updated_at, p.updated_at, g.serving,
+           (SELECT max(greatest(s.created_at, s.stale_at)) FROM annals.summaries AS s
+            WHERE s.tenant_id = %(tenant_id)s AND s.conversation_id = %(conversation_id)s),
            %(code_version)s::text, (now() AT TIME ZONE 'UTC')::date
          )::text, 'UTF8')) AS state,
          NOT g.is_changing

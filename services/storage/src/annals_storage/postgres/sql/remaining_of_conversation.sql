@@ -35,6 +35,12 @@ SELECT (SELECT count(*) FROM annals.conversations
         WHERE tenant_id = %(tenant_id)s AND conversation_id = %(conversation_id)s) AS provider_logs,
        (SELECT count(*) FROM annals.search_log
         WHERE tenant_id = %(tenant_id)s AND conversation_id = %(conversation_id)s) AS search_log,
+       (SELECT count(*) FROM annals.topics
+        WHERE tenant_id = %(tenant_id)s AND conversation_id = %(conversation_id)s)
+       + (SELECT count(*) FROM annals.topic_members
+          WHERE tenant_id = %(tenant_id)s AND conversation_id = %(conversation_id)s)
+       + (SELECT count(*) FROM annals.topic_days
+          WHERE tenant_id = %(tenant_id)s AND conversation_id = %(conversation_id)s) AS topics,
        (SELECT count(*) FROM annals.cold_segments
         WHERE tenant_id = %(tenant_id)s AND conversation_id = %(conversation_id)s) AS cold_segments,
        (SELECT count(*) FROM annals.summaries

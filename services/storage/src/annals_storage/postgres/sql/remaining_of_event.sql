@@ -21,4 +21,7 @@ SELECT (SELECT count(*) FROM annals.events
         WHERE e.tenant_id = %(tenant_id)s AND e.event_id = %(event_id)s
           AND s.first_seq <= e.seq AND s.last_seq >= e.seq
           AND (s.created_at <= e.erased_at
-               OR s.citations @> jsonb_build_array(jsonb_build_object('seq', e.seq)))) AS summaries
+               OR s.citations @> jsonb_build_array(jsonb_build_object('seq', e.seq)))) AS summaries,
+       (SELECT count(*) FROM annals.events AS e
+        JOIN annals.topic_members AS m USING (tenant_id, conversation_id, seq)
+        WHERE e.tenant_id = %(tenant_id)s AND e.event_id = %(event_id)s) AS topics

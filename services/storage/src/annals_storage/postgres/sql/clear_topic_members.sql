@@ -1,0 +1,2 @@
+DELETE FROM annals.topic_members
+WHERE tenant_id = %(tenant_id)s AND conversation_id = %(conversation_id)s
