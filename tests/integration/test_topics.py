@@ -23,13 +23,11 @@ from tests.support.topics import (
     topics_of,
     turns,
 )
-from tests.support.waiting import eventually
 from tests.support.workers import as_job, due, lease
 
 from annals.context.v1 import context_service_pb2_grpc, topics_pb2
 from annals.storage.v1 import erasure_service_pb2 as erasure_pb
 from annals.storage.v1 import event_service_pb2 as event_pb
-from annals.storage.v1 import summary_service_pb2 as summary_pb
 from annals.storage.v1 import topic_service_pb2 as pb
 from annals_client import user
 from annals_common.channels import open_aio_channel
@@ -75,23 +73,6 @@ async def test_are_of_what_belongs_together_and_named_after_it(
         assert set(topic.samples) <= set(said)
         assert topic.samples
         assert any(topic.summary.startswith(text) for text in said)
-
-
-async def test_the_same_worker_summarises(
-    own_storage: RunningStorage, own_tenant: Tenant, own_postgres: LocalPostgres
-) -> None:
-    texts = [f"Note {n}: the ferry left harbour {n} at noon. It rained." for n in range(70)]
-    stored = await append(own_tenant.raw, "", *turns(texts))
-    await eventually(own_tenant.client.index.status, lambda status: status.pending_count == 0)
-    request = summary_pb.ListSummariesRequest(conversation_id=stored.conversation_id)
-
-    async def ranges() -> set[tuple[int, int]]:
-        made = await own_tenant.raw.call("ListSummaries", request)
-        return {(each.first_seq, each.last_seq) for each in made.summaries}
-
-    async with clustering(own_storage):
-        await due(own_postgres, own_tenant)
-        assert await eventually(ranges, lambda found: len(found) == 2) == {(1, 64), (65, 70)}
 
 
 async def test_keep_their_ids_when_all_is_clustered_anew(

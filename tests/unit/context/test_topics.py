@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from uuid import UUID
 
 import numpy as np
@@ -198,6 +199,12 @@ class TestWhatIsDue:
         assert is_whole_due(self.state(500, 500), USUAL)
         assert not is_whole_due(self.state(1_100, 1_000), USUAL)
         assert is_whole_due(self.state(1_300, 1_000), USUAL)
+
+    def test_an_agent_may_want_other_topics_than_the_worker_is_set_for(self) -> None:
+        wanted = replace(self.state(1_100, 1_000), threshold=0.6).wanted(USUAL)
+
+        assert wanted == ClusterParameters(threshold=0.6, min_events=USUAL.min_events)
+        assert is_whole_due(self.state(1_100, 1_000), wanted)
 
     def test_so_are_those_whose_texts_are_gone_or_that_were_clustered_otherwise(self) -> None:
         assert is_whole_due(self.state(1_100, 1_000, is_stale=True), USUAL)

@@ -22,12 +22,15 @@ _STRATEGIES: dict[int, StrategyName] = {
     pb.INDEX_STRATEGY_HIERARCHICAL: StrategyName.HIERARCHICAL,
     pb.INDEX_STRATEGY_RECENT_PLUS_RELEVANT: StrategyName.RECENT_PLUS_RELEVANT,
 }
+_NAMES = tuple(
+    name for name in (*INDEX_BOUNDS, "include_tool_calls") if name in IndexChoices.__slots__
+)
+"""Fields that are taken as they are; what is left out is for those who cluster."""
 
 
 def given_choices(message: Any) -> dict[str, Any]:
     """Return the numbers and switches a message has that the index knows, by name."""
-    names = (*INDEX_BOUNDS, "include_tool_calls")
-    known = (name for name in names if name in message.DESCRIPTOR.fields_by_name)
+    known = (name for name in _NAMES if name in message.DESCRIPTOR.fields_by_name)
     return {name: getattr(message, name) for name in known if message.HasField(name)}
 
 

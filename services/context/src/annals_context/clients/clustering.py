@@ -51,6 +51,10 @@ class GrpcClusteringWork:
             parameters=found.parameters,
             topics=tuple(FormerTopic(t.topic_id, t.event_count, t.is_stale) for t in own),
             centroids=_vectors([t.centroid for t in own]),
+            threshold=(
+                found.clustering_threshold if found.HasField("clustering_threshold") else None
+            ),
+            min_events=found.min_cluster_size if found.HasField("min_cluster_size") else None,
         )
 
     async def pages(

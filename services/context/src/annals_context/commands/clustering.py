@@ -39,31 +39,35 @@ class ClusterConversation:
     """Adds new events to the topics they are like, and clusters all anew now and then."""
 
     def __init__(self, work: ClusteringWork, parameters: ClusterParameters) -> None:
-        self._work, self._parameters = work, parameters
+        """`parameters`: of conversations whose agent says nothing else."""
+        self._work, self._default = work, parameters
 
     async def __call__(self, caller: Caller, conversation_id: str) -> None:
         """Do what is due for the conversation of the caller's job."""
         now = await self._work.get(caller)
-        if is_whole_due(now, self._parameters):
-            found = await self._whole(caller, conversation_id, now)
+        wanted = now.wanted(self._default)
+        if is_whole_due(now, wanted):
+            found = await self._whole(caller, conversation_id, now, wanted)
         else:
-            found = await self._added(caller, now)
+            found = await self._added(caller, now, wanted)
         await self._work.apply(caller, found)
 
-    async def _added(self, caller: Caller, now: Clustering) -> Found:
+    async def _added(self, caller: Caller, now: Clustering, wanted: ClusterParameters) -> Found:
         members: list[Member] = []
         topic_ids: list[str] = []
         names = [topic.topic_id for topic in now.topics]
         async for page, vectors in self._work.pages(caller, changed_only=True):
-            labels = assigned(vectors, now.centroids, self._parameters.threshold)
+            labels = assigned(vectors, now.centroids, wanted.threshold)
             members += page
             topic_ids += _named(labels, names)
         return Found(tuple(members), tuple(topic_ids), (), now.embedding_model)
 
-    async def _whole(self, caller: Caller, conversation_id: str, now: Clustering) -> Found:
+    async def _whole(
+        self, caller: Caller, conversation_id: str, now: Clustering, wanted: ClusterParameters
+    ) -> Found:
         members, vectors = await self._all(caller)
         # Minutes for the largest ones: the lease is renewed meanwhile.
-        labels = await asyncio.to_thread(clustered, vectors, self._parameters)
+        labels = await asyncio.to_thread(clustered, vectors, wanted)
         former = [member.topic_id for member in members]
         event_ids = [member.event_id for member in members]
         names = kept_ids(labels, former, event_ids, conversation_id)
@@ -74,7 +78,7 @@ class ClusterConversation:
             tuple(_named(labels, names)),
             tuple(named),
             now.embedding_model,
-            parameters=str(self._parameters),
+            parameters=str(wanted),
         )
 
     async def _all(self, caller: Caller) -> tuple[list[Member], Vectors]:

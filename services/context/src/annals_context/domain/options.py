@@ -36,9 +36,8 @@ class IndexOptions:
 
     `max_index_tokens` bounds topics, periods and older events beside the relevant together;
     `summary_ratio` is the part of the budget that summaries may take. Topics of fewer than
-    `min_cluster_size` events are left out; `clustering_threshold`, a cosine similarity, is for
-    whoever clusters. Tool results of more than `chunk_threshold_tokens` are never shown whole,
-    save the newest event.
+    `min_cluster_size` events are left out. Tool results of more than `chunk_threshold_tokens` are
+    never shown whole, save the newest event.
     """
 
     strategy: StrategyName = StrategyName.ADAPTIVE
@@ -46,7 +45,6 @@ class IndexOptions:
     snippet_chars: int = 100
     snippet_strategy: SnippetStrategy = SnippetStrategy.FIRST
     max_index_tokens: int = 10_000
-    clustering_threshold: float = 0.85
     min_cluster_size: int = 3
     include_tool_calls: bool = True
     summary_ratio: float = 0.3
@@ -62,7 +60,6 @@ class IndexChoices:
     snippet_chars: int | None = None
     snippet_strategy: SnippetStrategy | None = None
     max_index_tokens: int | None = None
-    clustering_threshold: float | None = None
     min_cluster_size: int | None = None
     include_tool_calls: bool | None = None
     summary_ratio: float | None = None

@@ -23,7 +23,10 @@ class FormerTopic:
 
 @dataclass(frozen=True, slots=True)
 class Clustering:
-    """How far a conversation is clustered. `centroids` (k, d) are those of `topics`, in order."""
+    """How far a conversation is clustered. `centroids` (k, d) are those of `topics`, in order.
+
+    `threshold`, `min_events`: as its agent wants it; None: as the worker is set.
+    """
 
     event_count: int
     clustered_event_count: int
@@ -32,6 +35,15 @@ class Clustering:
     parameters: str
     topics: tuple[FormerTopic, ...]
     centroids: Vectors
+    threshold: float | None = None
+    min_events: int | None = None
+
+    def wanted(self, default: ClusterParameters) -> ClusterParameters:
+        """Return what the conversation is to be clustered by."""
+        return ClusterParameters(
+            default.threshold if self.threshold is None else self.threshold,
+            default.min_events if self.min_events is None else self.min_events,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,13 +47,15 @@ class TopicPeriod:
 
 @dataclass(frozen=True, slots=True)
 class Clustering:
-    """How far a conversation is clustered."""
+    """How far a conversation is clustered. `threshold`, `min_events`: as its agent wants it."""
 
     event_count: int
     clustered_events: int
     unassigned_events: int
     embedding_model: str
     parameters: str
+    threshold: float | None
+    min_events: int | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,6 +63,8 @@ class ClusteringHandler:
             clustered_embedding_model=found.embedding_model,
             parameters=found.parameters,
             topics=[_clustered_message(topic) for topic in topics],
+            clustering_threshold=found.threshold,
+            min_cluster_size=found.min_events,
         )
 
     async def ListChunkEmbeddings(
