@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 from tests.support.context import RunningContext
-from tests.support.storage import ADMIN_KEY, RunningStorage, fresh_tenant
+from tests.support.storage import ADMIN_KEY, RunningStorage, Tenant, fresh_tenant
+from tests.support.summaries import put, summary_of
 from tests.support.waiting import eventually
 
 from annals.context.v1 import context_service_pb2 as pb
@@ -38,6 +39,7 @@ class Room:
 
     client: AsyncAnnalsClient
     conversation_id: str
+    tenant: Tenant
 
     async def prepare(self, **options: Any) -> pb.PrepareContextResponse:
         wanted = {"budget_tokens": BUDGET_TOKENS, "relevant_events": 0, **options}
@@ -61,7 +63,7 @@ async def room(storage: RunningStorage, context: RunningContext) -> AsyncIterato
         ) as client,
     ):
         stored = await client.events.append("", events)
-        yield Room(client, stored.conversation_id)
+        yield Room(client, stored.conversation_id, tenant)
 
 
 def levels(context: pb.PrepareContextResponse) -> dict[str, int]:
@@ -101,6 +103,38 @@ async def test_expanding_shows_every_word_and_tells_what_made_room(room: Room) -
     assert levels(step.context)["#20"] == FULL
     assert not step.conversation_changed
     assert step.context.context_version != before.context_version
+
+
+async def test_expanding_a_summary_shows_what_it_quotes(room: Room) -> None:
+    before = await room.prepare()
+    [quoted] = await event_ids(room, 21)
+    [summary] = await put(room.tenant, room.conversation_id, summary_of(21, 30, cites=quoted))
+
+    step = await room.client.context.expand(before.view, [summary.summary_id])
+
+    check_budget(step.context)
+    check_changes(before, step)
+    assert levels(step.context)["#21"] == FULL
+    for view, handles, error in (
+        (before.view, [summary.summary_id.replace("-", "0", 1)[:36]], InvalidArgumentError),
+        (before.view, ["01999999-9999-7999-8999-999999999999"], NotFoundError),
+        ((await elsewhere(room)).view, [summary.summary_id], NotFoundError),
+    ):
+        with pytest.raises(error):
+            await room.client.context.expand(view, handles)
+    with pytest.raises(InvalidArgumentError, match="handle of an event"):
+        await room.client.context.collapse(before.view, [summary.summary_id])
+
+
+async def event_ids(room: Room, *seqs: int) -> list[str]:
+    listed = [event async for event in room.client.events.list(room.conversation_id)]
+    return [event.event_id for event in listed if event.seq in seqs]
+
+
+async def elsewhere(room: Room) -> pb.PrepareContextResponse:
+    """A context of another conversation of the tenant."""
+    other = await room.client.events.append("", [user("Somewhere else.")])
+    return await room.client.context.prepare(other.conversation_id, budget_tokens=BUDGET_TOKENS)
 
 
 async def test_a_result_comes_with_its_call(room: Room) -> None:

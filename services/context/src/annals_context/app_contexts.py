@@ -56,7 +56,7 @@ def context_handlers(
     contexts = _cached(channel, prepare, settings.cache)
     stack.push_async_callback(contexts.close)
     tokens = ViewTokens(settings.view_key_bytes, lifetime_seconds=settings.view_lifetime_seconds)
-    drill = DrillDown(storage, prepare, tokens)
+    drill = DrillDown(storage, prepare, tokens, background.summaries)
     retrieval = Retrieval(storage, counter_for)
     yield ContextHandler(contexts, drill)
     yield PromptsHandler(BuildSystemPrompt(storage, counter_for))

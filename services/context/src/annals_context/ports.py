@@ -253,6 +253,12 @@ class Summaries(Protocol):
         Older parts come more compressed; ranges do not overlap.
         """
 
+    async def quoted(self, caller: Caller, conversation_id: str, summary_id: str) -> Sequence[int]:
+        """Return the positions of the events a summary quotes, in its order, each once.
+
+        Raises ResourceNotFoundError for a summary of another conversation, too.
+        """
+
 
 @dataclass(frozen=True, slots=True)
 class CachedAnswer:

@@ -149,6 +149,14 @@ class GrpcSummaryArchive:
         found = [item for page in pages for item in page.summaries]
         return [kept_summary(item) for item in found if item.model == ALGORITHM]
 
+    async def get(self, caller: Caller, conversation_id: str, summary_id: str) -> KeptSummary:
+        """Return a summary of a conversation, also one that was outdated."""
+        request = summary_service_pb2.GetSummaryRequest(summary_id=summary_id)
+        found = (await call(self._summaries.GetSummary, request, caller)).summary
+        if found.conversation_id != conversation_id:
+            raise ResourceNotFoundError("summary", summary_id)
+        return kept_summary(found)
+
     async def put(
         self,
         caller: Caller,
@@ -235,3 +243,8 @@ class GrpcSummaries:
         kept = await fetch(cover(source.head_seq, self._curve, limit=limit), read)
         now = datetime.now(UTC)
         return [summary.material(now) for summary in kept[max(0, len(kept) - limit) :]]
+
+    async def quoted(self, caller: Caller, conversation_id: str, summary_id: str) -> Sequence[int]:
+        """Return the positions of the events a summary quotes."""
+        summary = await self._archive.get(caller, conversation_id, summary_id)
+        return list(dict.fromkeys(cited.piece.seq for cited in summary.digest.citations))

@@ -10,7 +10,7 @@ from annals_context.commands.fetching import events_at
 from annals_context.commands.preparing import Prepare, Prepared
 from annals_context.commands.view_tokens import View, ViewTokens
 from annals_context.domain.events import Event
-from annals_context.domain.handles import EventHandle
+from annals_context.domain.handles import EventHandle, Handle, SummaryHandle
 from annals_context.domain.model import DetailLevel
 from annals_context.domain.pairing import is_tool_event
 from annals_context.domain.pins import (
@@ -20,7 +20,7 @@ from annals_context.domain.pins import (
     shown_levels,
     with_level,
 )
-from annals_context.ports import Caller, Identity, Storage
+from annals_context.ports import Caller, Identity, Storage, Summaries
 
 MAX_PINS = 200
 
@@ -44,22 +44,30 @@ class DrillDown:
         storage: Storage,
         prepare: Callable[[Caller, Prepare], Awaitable[Prepared]],
         tokens: ViewTokens,
+        summaries: Summaries,
     ) -> None:
         self._storage, self._prepare, self._tokens = storage, prepare, tokens
+        self._summaries = summaries
 
     def view_of(self, owner: Identity, request: Prepare, prepared: Prepared) -> str:
         """Return the view of a first context; it stays on the branch that was prepared."""
         return self._issue(owner, replace(request, branch=prepared.branch), prepared, request.query)
 
     async def expand(
-        self, caller: Caller, owner: Identity, token: str, handles: Sequence[EventHandle]
+        self, caller: Caller, owner: Identity, token: str, handles: Sequence[Handle]
     ) -> Step:
-        """Show events in full. Raises ResourceNotFoundError, BudgetTooSmallError and what
-        `ViewTokens.read` and `PrepareContext` raise.
+        """Show events in full; of a summary those it quotes, as far as they fit.
+
+        Raises ResourceNotFoundError, BudgetTooSmallError and what `ViewTokens.read` and
+        `PrepareContext` raise.
         """
         view = self._tokens.read(owner, token)
-        request = await self._pinned(caller, view, handles, DetailLevel.FULL)
-        required = frozenset(handle.seq for handle in handles)
+        events = [handle for handle in handles if isinstance(handle, EventHandle)]
+        required = frozenset(handle.seq for handle in events)
+        quoted = await self._quoted(caller, view.request.conversation_id, handles)
+        await self._check(caller, view.request, events)
+        seqs = (*(seq for seq in quoted if seq not in required), *(it.seq for it in events))
+        request = _pinned(view, seqs, DetailLevel.FULL)
         return await self._step(caller, owner, view, replace(request, required=required))
 
     async def collapse(
@@ -67,7 +75,8 @@ class DrillDown:
     ) -> Step:
         """Show events as stubs at most. Raises as `expand`."""
         view = self._tokens.read(owner, token)
-        request = await self._pinned(caller, view, handles, DetailLevel.STUB)
+        await self._check(caller, view.request, handles)
+        request = _pinned(view, [handle.seq for handle in handles], DetailLevel.STUB)
         return await self._step(caller, owner, view, request)
 
     async def focus(self, caller: Caller, owner: Identity, token: str, query: str) -> Step:
@@ -76,16 +85,15 @@ class DrillDown:
         request = replace(view.request, query=query or view.own_query)
         return await self._step(caller, owner, view, request)
 
-    async def _pinned(
-        self, caller: Caller, view: View, handles: Sequence[EventHandle], level: DetailLevel
-    ) -> Prepare:
-        await self._check(caller, view.request, handles)
-        pins = with_level(view.request.pins, (handle.seq for handle in handles), level)
-        if len(pins) > MAX_PINS:
-            raise LimitExceededError(
-                "handles", limit=MAX_PINS, actual=len(pins), unit="events in the view"
-            )
-        return replace(view.request, pins=pins)
+    async def _quoted(
+        self, caller: Caller, conversation_id: str, handles: Iterable[Handle]
+    ) -> list[int]:
+        """Return the positions of what the summaries among some handles quote."""
+        seqs: list[int] = []
+        for handle in handles:
+            if isinstance(handle, SummaryHandle):
+                seqs += await self._summaries.quoted(caller, conversation_id, handle.summary_id)
+        return seqs
 
     async def _check(
         self, caller: Caller, request: Prepare, handles: Sequence[EventHandle]
@@ -119,6 +127,15 @@ class DrillDown:
         shown = shown_levels(prepared.context.items)
         view = View(request, own_query, prepared.conversation_version, shown)
         return self._tokens.issue(owner, view)
+
+
+def _pinned(view: View, seqs: Iterable[int], level: DetailLevel) -> Prepare:
+    pins = with_level(view.request.pins, seqs, level)
+    if len(pins) > MAX_PINS:
+        raise LimitExceededError(
+            "handles", limit=MAX_PINS, actual=len(pins), unit="events in the view"
+        )
+    return replace(view.request, pins=pins)
 
 
 def _check_required(request: Prepare, shown_seqs: Iterable[int]) -> None:

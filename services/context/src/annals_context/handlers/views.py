@@ -11,7 +11,7 @@ from annals_common.validation import check_count, check_response_size, require_t
 from annals_context.commands.drilling import DrillDown, Step
 from annals_context.commands.preparing import MAX_QUERY_CHARS
 from annals_context.commands.view_tokens import MAX_VIEW_CHARS
-from annals_context.domain.handles import EventHandle, parse_handle
+from annals_context.domain.handles import EventHandle, Handle, parse_handle
 from annals_context.handlers.access import current_caller, current_identity
 from annals_context.handlers.output import change_message, prepared_response
 
@@ -35,7 +35,7 @@ class ViewsHandler:
     async def CollapseDetail(
         self, request: pb.CollapseDetailRequest, context: Any
     ) -> pb.CollapseDetailResponse:
-        view, handles = _view(request.view), _handles(request.handles)
+        view, handles = _view(request.view), _of_events(request.handles)
         caller, owner = current_caller(context), current_identity()
         step = await self._drill.collapse(caller, owner, view, handles)
         return pb.CollapseDetailResponse(**_members(step))
@@ -51,17 +51,29 @@ def _view(value: str) -> str:
     return require_text(value, "view", max_chars=MAX_VIEW_CHARS)
 
 
-def _handles(values: Sequence[str]) -> list[EventHandle]:
+def _of_events(values: Sequence[str]) -> list[EventHandle]:
+    handles = _handles(values)
+    for i, handle in enumerate(handles):
+        if not isinstance(handle, EventHandle):
+            raise FieldInvalidError(
+                f"handles[{i}]", 'must be the handle of an event, such as "#41"', handle
+            )
+    return [handle for handle in handles if isinstance(handle, EventHandle)]
+
+
+def _handles(values: Sequence[str]) -> list[Handle]:
     if not values:
         raise FieldInvalidError("handles", f"is required: 1–{MAX_HANDLES} handles")
     check_count(values, "handles", max_items=MAX_HANDLES)
     return [_handle(value, f"handles[{i}]") for i, value in enumerate(values)]
 
 
-def _handle(value: str, field: str) -> EventHandle:
+def _handle(value: str, field: str) -> Handle:
     handle = parse_handle(value)
     if handle is None:
-        raise FieldInvalidError(field, 'must be the handle of an event, such as "#41"', value)
+        raise FieldInvalidError(
+            field, 'must be the handle of an event, such as "#41", or the id of a summary', value
+        )
     return handle
 
 
