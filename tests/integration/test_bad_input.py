@@ -48,6 +48,8 @@ OUTPUT_ONLY = {
     "Attachment": frozenset({"create_time"}),
     "ProviderLog": frozenset({"provider_log_id", "create_time", "expire_time"}),
     "RetentionPolicy": frozenset({"update_time"}),
+    "Summary": frozenset({"summary_id", "conversation_id", "create_time"}),
+    "SummaryRun": frozenset({"run_id", "conversation_id", "end_time"}),
 }
 
 

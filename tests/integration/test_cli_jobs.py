@@ -26,10 +26,10 @@ WHERE tenant_id = %s AND kind = 'topics'
 """
 
 
-async def parked_room(tenant: Tenant, postgres: LocalPostgres) -> str:
-    """A conversation whose topics were given up."""
+async def parked_room(tenant: Tenant, postgres: LocalPostgres, others: int = 0) -> str:
+    """A conversation whose topics were given up, beside so many others of the tenant."""
     stored = await append(tenant.raw, "", user("words"))
-    await due(postgres, tenant)
+    await due(postgres, tenant, jobs=2 * (others + 1))
     await asyncio.to_thread(run_sql, postgres.admin_url, _PARK, [tenant.tenant_id])
     return str(stored.conversation_id)
 
@@ -68,7 +68,7 @@ async def test_the_tenant_lists_what_was_given_up_and_has_it_tried_again(
 async def test_pages_of_what_was_given_up_fit_together(
     tenant: Tenant, postgres: LocalPostgres
 ) -> None:
-    rooms = {await parked_room(tenant, postgres) for _ in range(3)}
+    rooms = {await parked_room(tenant, postgres, others) for others in range(3)}
 
     found = [job.conversation_id async for job in tenant.client.jobs.parked(page_size=1)]
     wrong = pb.ListParkedJobsRequest(page_token="x")

@@ -79,7 +79,8 @@ async def test_every_row_is_back_as_it_was(tenant: Tenant, postgres: LocalPostgr
     await eventually(tenant.client.index.status, lambda status: status.pending_count == 0)
 
     after = rows_of(postgres, tenant.tenant_id)
-    for table in before:
+    # Jobs count how often something changed: what is imported changed once.
+    for table in before.keys() - {"jobs"}:
         assert _comparable(table, after) == _comparable(table, before), table
 
 

@@ -119,7 +119,7 @@ async def _update_agent(tenant: Tenant) -> Any:
     )
     paths = ["display_name", "system_prompt", "model", "temperature", "tools_json"]
     more = ["output_schema_json", "end_user_mode", "context_injection", "provider_logs_enabled"]
-    request.update_mask.paths.extend([*paths, *more])
+    request.update_mask.paths.extend([*paths, *more, "index_config"])
     return request
 
 
@@ -276,7 +276,11 @@ def _of_policy(kind: Callable[..., Any]) -> Build:
 
 async def _put_summaries(tenant: Tenant) -> Any:
     room, found = await _event_ids(tenant)
-    return await put_request(tenant, room, summary_of(1, 1, cites=found[0]))
+    run = summary_pb.SummaryRun(
+        provider="test", model="by hand", status=summary_pb.SUMMARY_RUN_STATUS_COMPLETED
+    )
+    run.start_time.GetCurrentTime()
+    return await put_request(tenant, room, summary_of(1, 1, cites=found[0]), run=run)
 
 
 async def _get_summary(tenant: Tenant) -> Any:

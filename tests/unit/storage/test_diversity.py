@@ -6,7 +6,7 @@ from uuid import UUID
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from annals_storage.domain.diversity import Choice, diversified
@@ -43,6 +43,7 @@ def test_without_vectors_the_order_stays() -> None:
     assert diversified([], np.zeros((0, 2), np.float32), 0.7) == []
 
 
+@example([2.2250738585e-313, -1.0], 0.0, 0)
 @given(
     st.lists(st.floats(-1, 1), max_size=20).map(lambda scores: sorted(scores, reverse=True)),
     st.floats(0, 1),

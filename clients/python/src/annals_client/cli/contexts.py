@@ -60,14 +60,16 @@ _BAR_CHARS = 20
     type=click.Choice(enum_names(storage_res.SnippetStrategy, "SNIPPET_STRATEGY_")),
     help="What of a long event a snippet shows (the agent's, else first).",
 )
-@click.option("--snippet-chars", type=int, help="Characters of a snippet.")
-@click.option("--index-tokens", "max_index_tokens", type=int, help="At most for the index.")
+@click.option("--snippet-chars", type=POSITIVE_INT32, help="Characters of a snippet.")
+@click.option("--index-tokens", "max_index_tokens", type=NATURAL_INT32, help="For the index.")
 @click.option("--summary-ratio", type=float, help="Part of the budget for summaries, 0 to 1.")
-@click.option("--min-cluster", "min_cluster_size", type=int, help="Events of a topic, at least.")
+@click.option(
+    "--min-cluster", "min_cluster_size", type=POSITIVE_INT32, help="Events of a topic, at least."
+)
 @click.option(
     "--chunk-threshold",
     "chunk_threshold_tokens",
-    type=int,
+    type=POSITIVE_INT32,
     help="Tool results of more tokens are cut short.",
 )
 @click.option("--model", default="", help="The model that reads it; decides the tokenizer.")

@@ -12,6 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+TINY = float(np.finfo(np.float64).tiny)
+
 
 class Choice(NamedTuple):
     """One of the candidates: its place before, from 0, and its greatest cosine with one above."""
@@ -29,7 +31,9 @@ def diversified(
     with the most similar of those above; of equals, who came first. `scores`: shape (n,), falling.
     `vectors`: shape (n, dimensions), L2-normalised, or zero where unknown: like nothing else.
     """
-    relevance = np.asarray(scores, np.float64) / (max(scores, default=0.0) or 1.0)
+    best = max(scores, default=0.0)
+    # A best score that is a normal number makes no quotient overflow; scores are -1 to 1.
+    relevance = np.asarray(scores, np.float64) / (best if abs(best) >= TINY else 1.0)
     cosines = vectors @ vectors.T
     nearest = np.zeros(len(scores))
     waiting = np.ones(len(scores), bool)

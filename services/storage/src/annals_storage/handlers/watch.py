@@ -53,7 +53,8 @@ class WatchHandler:
 
     async def _write(self, context: Any, response: pb.WatchEventsResponse) -> None:
         try:
-            await asyncio.wait_for(context.write(response), WRITE_SECONDS)
+            async with asyncio.timeout(WRITE_SECONDS):
+                await context.write(response)
         except TimeoutError as error:
             raise WatcherTooSlowError from error
         except grpc.aio.InternalError as error:
