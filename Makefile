@@ -84,7 +84,7 @@ lint: install ## ruff, mypy, buf lint, buf breaking
 
 .PHONY: test
 test: lint ## Every check and every suite (TESTS=tests/unit for a part)
-	$(PYTEST) --numprocesses=3 --dist=worksteal $(TESTS)
+	$(PYTEST) --numprocesses=logical --maxprocesses=4 --dist=worksteal $(TESTS)
 
 .PHONY: helm-test
 helm-test: install ## The chart, alert rules and dashboards, with tools fetched into build/tools

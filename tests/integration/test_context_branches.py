@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from tests.support.waiting import eventually
 
 from annals_client import AsyncAnnalsClient, assistant, user
 from annals_client.errors import InvalidArgumentError, NotFoundError
@@ -56,6 +57,9 @@ async def test_a_search_stays_on_the_branch(annals: AsyncAnnalsClient) -> None:
     await annals.events.append(room, [user(FACT), *notes])
     await annals.events.revert(room, start.events[0].event_id)
     await annals.events.append(room, [user(OTHER_FACT), *notes])
+    await eventually(
+        lambda: annals.index.status(conversation_id=room), lambda status: status.pending_count == 0
+    )
 
     async def payload(branch: int) -> str:
         prepared = await annals.context.prepare(

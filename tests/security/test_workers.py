@@ -142,7 +142,9 @@ async def test_a_token_is_its_tenants_whatever_it_says(
 ) -> None:
     """The tenant of a token is part of what is looked up, not believed."""
     token = leased.job.token
-    forged = [token[:-1] + ("A" if token[-1] != "A" else "B"), token[:20], "annals_job_", token * 2]
+    # The last character has bits to spare; the one after it in the alphabet differs in those alone.
+    forged = [token[:-1] + ("A" if token[-1] != "A" else "Q"), token[:20], "annals_job_", token * 2]
+    forged.append(token[:-1] + chr(ord(token[-1]) + 1))
     for wrong in (*forged, of_tenant(token, other_tenant.tenant_id)):
         async with as_job(storage, wrong) as raw:
             refused = await failure(raw.call("ReleaseJob", pb.ReleaseJobRequest()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 
 from tests.unit.context.provider_checks import check_anthropic, check_gemini, check_responses
@@ -118,7 +118,7 @@ def _check_items(request: ContextRequest, context: PreparedContext) -> None:
         if item.detail is DetailLevel.FULL:
             in_turns = item.section is Section.RECENT and context.payload_format in TURNS
             body = _body_in_turns(event) if in_turns else event.body
-            assert body in shown or indented(body) in shown
+            assert body in shown or indented(body) in shown or _shares_turn(event, by_seq)
         else:
             assert item.handle in shown
 
@@ -149,6 +149,13 @@ def _body_in_turns(event: Event) -> str:
     is_message = event.type is EventType.MESSAGE and event.role is not Role.TOOL
     is_blank = is_message and not (event.author_name or event.content.strip())
     return EMPTY_TEXT if is_blank else event.body
+
+
+def _shares_turn(event: Event, by_seq: Mapping[int, Event]) -> bool:
+    """Whether nothing stands for a blank message: the call after it is in its turn."""
+    after = by_seq.get(event.seq + 1)
+    calls = after is not None and after.type is EventType.TOOL_CALL
+    return calls and event.role is Role.ASSISTANT and not event.content.strip()
 
 
 def _check_sections(context: PreparedContext) -> None:

@@ -58,7 +58,7 @@ class LeasedJob:
     def token(self) -> str:
         """The credential that stands for this lease."""
         raw = self.tenant_id.bytes + self.subject.bytes + self.secret
-        return TOKEN_PREFIX + base64.urlsafe_b64encode(raw).decode().rstrip("=")
+        return TOKEN_PREFIX + _encoded(raw)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +91,10 @@ class ParkedJob:
     parked_at: datetime
 
 
+def _encoded(raw: bytes) -> str:
+    return base64.urlsafe_b64encode(raw).decode().rstrip("=")
+
+
 def read_token(token: str) -> JobClaim | None:
     """Return what a token claims, or None when it is no token of a job."""
     if not token.startswith(TOKEN_PREFIX):
@@ -100,7 +104,8 @@ def read_token(token: str) -> JobClaim | None:
         raw = base64.b64decode(encoded + "=" * (-len(encoded) % 4), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError):
         return None
-    if len(raw) != _TOKEN_BYTES:
+    # Of the last character some bits mean nothing: one lease has one token.
+    if len(raw) != _TOKEN_BYTES or encoded != _encoded(raw):
         return None
     return JobClaim(
         tenant_id=UUID(bytes=raw[:_UUID_BYTES]),
