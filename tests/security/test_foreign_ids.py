@@ -96,6 +96,8 @@ async def foreign(storage: RunningStorage) -> Any:
             "CreateRelationship", await VALID["CreateRelationship"](theirs)
         )
         erased = await theirs.raw.call("EraseUser", erasure_pb.EraseUserRequest(user_id="nobody"))
+        summary_id = await summary_id_of(theirs)
+        # Nothing of theirs changes by itself any more.
         await eventually(client.index.status, lambda status: status.pending_count == 0)
         topic_id = await plant_topic(storage, theirs, room.conversation_id)
         yield Foreign(
@@ -131,7 +133,7 @@ async def foreign(storage: RunningStorage) -> Any:
                 "relationship_id": related.relationship.relationship_id,
                 "provider_log_id": str(uuid4()),
                 "memory_id": remembered.memory_id,
-                "summary_id": await summary_id_of(theirs),
+                "summary_id": summary_id,
                 "run_id": str(uuid4()),
                 "receipt_id": erased.receipt.receipt_id,
                 "topic_id": topic_id,
