@@ -148,7 +148,10 @@ def _forgetful(stack: Stack, api_key: str) -> Iterator[AnnalsClient]:
         process(command, env, subprocess.DEVNULL),
         AnnalsClient(stack.storage, address, api_key=api_key, timeout=60, retries=PATIENT) as it,
     ):
+        deadline_s = time.monotonic() + KEPT_TIMEOUT_S
         while it.health.context() != "serving":
+            if time.monotonic() > deadline_s:
+                raise TimeoutError("the second context process does not serve")
             time.sleep(POLL_SECONDS)
         yield it
 

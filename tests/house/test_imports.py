@@ -73,7 +73,8 @@ FORBIDDEN: dict[str, tuple[str, ...]] = {
     "annals_context.domain": (
         *OUTSIDE_WORLD,
         *(f"annals_context.{room}" for room in (
-            "app", "clients", "commands", "handlers", "ports", "translation"
+            "app", "clients", "clustering_ports", "commands", "handlers", "ports", "summary_ports",
+            "translation",
         )),
     ),
     "annals_context.commands": (

@@ -29,7 +29,8 @@ from annals_context.domain.summarising.blocks import Block, block_of
 from annals_context.domain.summarising.kept import FoundEvent, KeptSummary, TimeRange
 from annals_context.domain.summarising.summarise import summary_of_events
 from annals_context.domain.summarising.writing import LIMITS
-from annals_context.ports import Caller, SummaryArchive
+from annals_context.ports import Caller
+from annals_context.summary_ports import SummaryArchive
 
 MAX_FOUND = 100
 MAX_CONVERSATIONS = 10

@@ -15,7 +15,8 @@ from annals_context.domain.summarising.blocks import Block, all_blocks
 from annals_context.domain.summarising.kept import KeptSummary, MadeSummary, SummaryRun
 from annals_context.domain.summarising.summarise import summary_of_events, summary_of_summaries
 from annals_context.domain.summarising.writing import LIMITS, Digest
-from annals_context.ports import Caller, SummaryArchive
+from annals_context.ports import Caller
+from annals_context.summary_ports import SummaryArchive
 
 BATCH_BLOCKS = 15
 """Read at once: their events fill a page."""

@@ -17,7 +17,8 @@ from annals_context.domain.summarising.pieces import Piece, pieces_of
 from annals_context.domain.summarising.selecting import Limits
 from annals_context.domain.summarising.summarise import summary_of_events, summary_of_summaries
 from annals_context.domain.summarising.writing import LIMITS, Digest, least_tokens
-from annals_context.ports import Caller, SummaryArchive
+from annals_context.ports import Caller
+from annals_context.summary_ports import SummaryArchive
 
 MAX_DIRECT_SEQS = 1_024
 """Ranges up to here are read event by event; of longer ones the summaries are summarised."""

@@ -13,7 +13,8 @@ from annals_context.domain.material import SummaryLevel
 from annals_context.domain.summarising.blocks import AgeingCurve, Block, block_of, cover
 from annals_context.domain.summarising.covering import fetch
 from annals_context.domain.summarising.kept import KeptSummary, TimeRange
-from annals_context.ports import Caller, SummaryArchive
+from annals_context.ports import Caller
+from annals_context.summary_ports import SummaryArchive
 
 MAX_COVER = 32
 MAX_BLOCKS_AROUND = 16
